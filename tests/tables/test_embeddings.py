@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer.information import vendi_score
-from mercer.tables.embeddings import read_embeddings
+from mercer.tables.readers import read_embeddings
 from mercer.utils.frames import as_numbers
 from tests.expectations import raises
 

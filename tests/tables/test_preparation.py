@@ -75,12 +75,3 @@ def test_pipeline_takes_frames_of_other_libraries(library):
 
         other = pl.from_arrow(other)
     assert pipeline.transform(other) == pytest.approx(pipeline.transform(table.frame), abs=1e-9)
-
-
-def test_deprecated_names():
-    from mercer import tables
-
-    assert tables.modelling is prepare
-    assert tables.Modelling is tables.Preparation
-    assert tables.WIDTH_FACTORS is tables.BANDWIDTH_FACTORS
-    assert read_table("iris").column_types == read_table("iris").column_types

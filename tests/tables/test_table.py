@@ -10,7 +10,7 @@ from mercer import KernelECA
 from mercer.datasets import make_machines
 from mercer.kernels import table_kernel
 from mercer.tables import EMBEDDED, Omission, as_table, prepare, read_table
-from mercer.tables.column_types import as_column_type
+from mercer.tables.columns import as_column_type
 from mercer.tables.table import labels_of
 from tests.expectations import names_values, raises
 from tests.tables.examples import CSV

@@ -366,7 +366,7 @@ def _targets(task: Task, label: str | None, frame: Any) -> Any:
 
 def _labels(column: Any) -> Any:
     """Return labels as they are read in memory: as numbers if no labels are lost."""
-    from mercer.tables.number_formats import as_labels
+    from mercer.tables.text_files import as_labels
 
     is_text = all(isinstance(cell, str) for cell in column.dropna())
     return as_labels(column) if is_text else column
@@ -570,7 +570,7 @@ def _accuracy(new: _NewRows, columns: dict[str, Any], task: Task) -> Iterator[st
 def _count_correct(
     task: Task, label: str, usable: Callable[[Any], Array], frame: Any, predicted: Array
 ) -> tuple[int, int]:
-    from mercer.tables.column_types import as_strings
+    from mercer.tables.columns import as_strings
 
     labels = as_strings(_labels(frame[label][usable(frame)]))
     return task.count_correct(labels.to_numpy(), label, {"predicted": predicted})

@@ -10,7 +10,6 @@ from typing import Any, BinaryIO
 
 from mercer import __version__
 from mercer.utils.atomic_files import atomic_write, check_parent, check_target
-from mercer.utils.csv_files import to_csv
 
 __all__ = [
     "MARKER",
@@ -146,6 +145,8 @@ def encode_frame(frame: Any, suffix: str) -> bytes:
         return _parquet(frame)
     if suffix == ".npy":
         return _npy(frame)
+    from mercer.tables.text_files import to_csv
+
     return to_csv(frame, separator="\t" if suffix == ".tsv" else ",").encode("utf-8")
 
 

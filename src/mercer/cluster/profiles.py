@@ -18,7 +18,7 @@ import numpy as np
 
 from mercer.cluster.effect_sizes import cohens_h, robust_scale
 from mercer.tables import Table, as_table
-from mercer.tables.column_types import ColumnType
+from mercer.tables.columns import ColumnType
 from mercer.utils.types import Array
 
 __all__ = ["SMALL", "Trait", "cluster_traits", "describe_clusters"]

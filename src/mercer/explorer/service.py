@@ -18,9 +18,9 @@ from mercer.explorer.uploads import Limits, Upload, Uploads, check_shape, read_u
 from mercer.explorer.views import VIEWS, rounded, summary
 from mercer.persistence import save
 from mercer.tables import EMBEDDED, Preparation, Table, as_table, read_rows
-from mercer.tables.column_types import find_column_types
+from mercer.tables.columns import find_column_types
 from mercer.tables.readers import read_frame
-from mercer.utils.csv_files import to_csv
+from mercer.tables.text_files import to_csv
 
 __all__ = ["DataNotFoundError", "Service"]
 

@@ -90,7 +90,7 @@ CLASSES: dict[str, tuple[str, str]] = {
     "mercer.solvers.Lanczos": ("mercer.eigen.lanczos", "Lanczos"),
     "mercer.solvers.Nystrom": ("mercer.eigen.nystrom", "Nystrom"),
     "mercer.solvers.VerifiedLanczos": ("mercer.eigen.verified_lanczos", "VerifiedLanczos"),
-    "mercer.tables.Omission": ("mercer.tables.omissions", "Omission"),
+    "mercer.tables.Omission": ("mercer.tables.columns", "Omission"),
     "mercer.tables.Preparation": ("mercer.tables.preparation", "Preparation"),
     "mercer.tables.Table": ("mercer.tables.table", "Table"),
     # not public: attributes of the classes above

@@ -24,8 +24,8 @@ from mercer.report.overview import findings, main_numbers
 from mercer.report.scores import ROW_FILES, rows_file
 from mercer.report.section import render
 from mercer.tables import Table
+from mercer.tables.text_files import to_csv
 from mercer.utils.atomic_files import check_target, write_together
-from mercer.utils.csv_files import to_csv
 from mercer.utils.formatting import format_count, shorten
 
 __all__ = ["Analysis", "Report", "analyze", "numbers", "write_report"]

@@ -8,7 +8,7 @@ from typing import Any
 from mercer.kernels import Categorical, Gaussian, Kernel, NGram, On
 from mercer.report.section import HtmlTable, Section
 from mercer.tables import Preparation, Table
-from mercer.tables.column_types import ColumnType
+from mercer.tables.columns import ColumnType
 from mercer.utils.formatting import (
     format_count,
     format_names,

@@ -1,10 +1,10 @@
 """Tables for the command line, the report and the explorer.
 
-``readers`` reads files as data frames (``text_files`` and ``number_formats`` for text files),
-``embedded`` contains the built-in data sets, ``column_types`` converts columns to their types,
-``omissions`` finds columns that cannot be analyzed, ``table`` selects columns and rows, and
-``preparation`` chooses a kernel and builds a pipeline. Names are imported when they are first used,
-so that reading a file does not import kernels.
+``readers`` reads files as data frames (``text_files`` for text files, which it also writes),
+``columns`` converts columns to their types and finds those that cannot be analyzed, ``table``
+selects columns and rows (``chunked_table`` with Dask), and ``preparation`` chooses a kernel and
+builds a pipeline. Names are imported when they are first used, so that reading a file does not
+import kernels.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mercer.tables.embedded import EMBEDDED
-    from mercer.tables.omissions import Omission
+    from mercer.tables.columns import Omission
     from mercer.tables.preparation import BANDWIDTH_FACTORS, Preparation, prepare
-    from mercer.tables.table import Missing, Rows, Table, as_table, read_rows, read_table
+    from mercer.tables.table import EMBEDDED, Missing, Rows, Table, as_table, read_rows, read_table
 
 __all__ = [
     "BANDWIDTH_FACTORS",
@@ -35,8 +34,8 @@ __all__ = [
 _HOMES = {
     **dict.fromkeys(("BANDWIDTH_FACTORS", "Preparation", "prepare"), "preparation"),
     **dict.fromkeys(("Missing", "Rows", "Table", "as_table", "read_rows", "read_table"), "table"),
-    "EMBEDDED": "embedded",
-    "Omission": "omissions",
+    "EMBEDDED": "table",
+    "Omission": "columns",
 }
 
 

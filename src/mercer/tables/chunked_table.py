@@ -16,10 +16,11 @@ import numpy as np
 
 from mercer.data.dask import passes_for
 from mercer.data.dask.survey import Survey, combine_surveys
-from mercer.tables.column_types import ColumnType, as_column_type
-from mercer.tables.omissions import (
+from mercer.tables.columns import (
     LARGEST_NUMBER,
+    ColumnType,
     Omission,
+    as_column_type,
     constant_column,
     counted_identifiers,
     find_omission_of_numbers,

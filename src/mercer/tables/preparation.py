@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.kernels import Gaussian, Kernel, table_kernel
-from mercer.tables.column_types import ColumnType, as_typed_frame
+from mercer.tables.columns import ColumnType, as_typed_frame
 from mercer.tables.table import SelectedTable, Table
 from mercer.utils.frames import as_frame, is_frame
 

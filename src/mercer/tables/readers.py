@@ -1,7 +1,8 @@
 """Read files as data frames: CSV, TSV, Parquet, NPY and NPZ, from a path or a pipe.
 
 The format is detected from the content, because a pipe has no name. Ambiguous files raise an error
-with the line or the remedy; assumptions are recorded in notes.
+with the line or the remedy; assumptions are recorded in notes. Files of embeddings have one vector
+per row, and texts or image paths if there are any.
 """
 
 from __future__ import annotations
@@ -10,17 +11,22 @@ import io
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from mercer.tables.compressed import expanded
 from mercer.tables.text_files import TextColumns, read_text
 from mercer.utils.formatting import format_names
 from mercer.utils.frames import as_frame
+from mercer.utils.types import Array
 
-__all__ = ["need_pandas", "read_frame"]
+__all__ = ["Embeddings", "need_pandas", "read_embeddings", "read_frame"]
+
+_PART = 1 << 20  # bytes
+_METHODS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+_PREFERRED = ("X", "embeddings", "embedding", "features")
 
 
 def read_frame(
@@ -99,13 +105,13 @@ def need_pandas() -> None:
 def _content(source: str | Path | BinaryIO, max_bytes: int | None) -> tuple[str, bytes]:
     if not isinstance(source, str | Path):
         name = str(getattr(source, "name", "the file"))
-        return name, expanded(name, source.read(), max_bytes)
+        return name, _expanded(name, source.read(), max_bytes)
     if str(source) == "-":
-        return "standard input", expanded("standard input", sys.stdin.buffer.read(), max_bytes)
+        return "standard input", _expanded("standard input", sys.stdin.buffer.read(), max_bytes)
     path = Path(source)
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder. Pass one file in it.")
-    return str(path), expanded(str(path), path.read_bytes(), max_bytes)
+    return str(path), _expanded(str(path), path.read_bytes(), max_bytes)
 
 
 # --- binary formats --------------------------------------------------------------------------
@@ -198,3 +204,168 @@ def _distinct_names(names: list[str], notes: list[str]) -> list[str]:
         distinct.append(new)
     notes.append("columns of the same name are numbered")
     return distinct
+
+
+# --- compressed files -------------------------------------------------------------------------
+
+
+def _expanded(name: str, content: bytes, largest: int | None = None) -> bytes:
+    """Decompress gzip, bzip2 and xz; return other content unchanged.
+
+    Parameters
+    ----------
+    name : str
+        Name of the file in messages.
+    content : bytes
+    largest : int or None
+        Largest size in bytes after decompression: a few kilobytes can expand to many gigabytes.
+
+    """
+    import lzma
+    import zlib
+
+    method = next((found for magic, found in _METHODS.items() if content.startswith(magic)), None)
+    if method is None:
+        return content
+    if method == "zstd":
+        raise ValueError(
+            f"{name} is compressed with {method}, which is not supported. Decompress it first."
+        )
+    try:
+        with _opened(content, method) as file:
+            plain = _read_part(file, largest)
+    except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
+        raise ValueError(
+            f"{name} is compressed with {method}, but cannot be decompressed: {error}."
+        ) from error
+    if largest is not None and len(plain) > largest:
+        raise ValueError(
+            f"{name} would expand to more than {largest / 1e6:,.0f} MB, which is the limit. Use a "
+            "part of it."
+        )
+    return plain
+
+
+def _read_part(file: Any, largest: int | None) -> bytes:
+    """Read a file, or a little more than ``largest`` bytes of it.
+
+    ``file.read(largest)`` would allocate that many bytes for every file.
+    """
+    parts: list[bytes] = []
+    size = 0
+    while (largest is None or size <= largest) and (part := file.read(_PART)):
+        parts.append(part)
+        size += len(part)
+    return b"".join(parts)
+
+
+def _opened(content: bytes, method: str) -> Any:
+    import bz2
+    import gzip
+    import lzma
+
+    openers: dict[str, Any] = {"gzip": gzip.GzipFile, "bz2": bz2.BZ2File, "xz": lzma.LZMAFile}
+    file = io.BytesIO(content)
+    return openers[method](fileobj=file) if method == "gzip" else openers[method](file)
+
+
+# --- embeddings -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Embeddings:
+    """Vectors, and a caption per row.
+
+    Attributes
+    ----------
+    vectors : array of shape (n, d)
+        A memory map for NPY files.
+    captions : list of str or None
+        Texts or image paths.
+    """
+
+    vectors: Array
+    captions: list[str] | None = None
+
+
+def read_embeddings(path: str | Path) -> Embeddings:
+    """Read embeddings from an NPY, NPZ, Parquet, CSV or TSV file.
+
+    An NPZ file has one 2-D array of numbers (or one named X, embeddings, embedding or features),
+    and may have a 1-D array of texts. A table has one column of lists or many numeric columns, and
+    may have a column of texts, such as image paths. Other columns are not used.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from mercer.tables.readers import read_embeddings
+    >>> with TemporaryDirectory() as folder:
+    ...     np.save(Path(folder) / "vectors.npy", np.eye(3, dtype=np.float32))
+    ...     read_embeddings(Path(folder) / "vectors.npy").vectors.shape
+    (3, 3)
+    """
+    path = Path(path)
+    suffix = path.suffix.lower()
+    if suffix == ".npy":
+        return Embeddings(_as_vectors(np.load(path, mmap_mode="r", allow_pickle=False), path))
+    if suffix == ".npz":
+        with np.load(path, allow_pickle=False) as arrays:
+            return _embeddings_of_arrays({name: arrays[name] for name in arrays.files}, path)
+    if suffix in (".parquet", ".pq"):
+        import pyarrow.parquet as pq
+
+        return _from_table(pq.read_table(path), path)
+    if suffix in (".csv", ".tsv"):
+        import pyarrow.csv as pv
+
+        delimiter = "\t" if suffix == ".tsv" else ","
+        options = pv.ParseOptions(delimiter=delimiter)
+        return _from_table(pv.read_csv(path, parse_options=options), path)
+    raise ValueError(
+        f"{path} has the ending {suffix!r}; embeddings are read from .npy, .npz, .parquet, .csv "
+        "and .tsv files."
+    )
+
+
+def _as_vectors(array: Any, path: Path) -> Array:
+    if array.ndim != 2 or array.dtype.kind not in "fiu":
+        raise ValueError(
+            f"{path} has an array of shape {array.shape} and type {array.dtype}; embeddings are a "
+            "2-D array of numbers, one row per object."
+        )
+    return array.astype(np.float32) if array.dtype == np.float16 else array
+
+
+def _embeddings_of_arrays(arrays: dict[str, Array], path: Path) -> Embeddings:
+    numeric = [name for name, a in arrays.items() if a.ndim == 2 and a.dtype.kind in "fiu"]
+    chosen = [name for name in _PREFERRED if name in numeric] or numeric
+    if not chosen:
+        listed = ", ".join(f"{name} {a.shape}" for name, a in arrays.items()) or "nothing"
+        raise ValueError(f"{path} has no 2-D array of numbers; it has {listed}.")
+    vectors = _as_vectors(arrays[chosen[0]], path)
+    texts = [a for a in arrays.values() if a.shape == (len(vectors),) and a.dtype.kind in "SU"]
+    return Embeddings(vectors, [str(text) for text in texts[0]] if texts else None)
+
+
+def _from_table(table: Any, path: Path) -> Embeddings:
+    import pyarrow.types as types
+
+    from mercer.utils.frames import as_numbers
+
+    numeric, captions, lists = [], None, None
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        kind = column.type
+        if types.is_list(kind) or types.is_fixed_size_list(kind) or types.is_large_list(kind):
+            lists = column if lists is None else lists
+        elif types.is_floating(kind) or types.is_integer(kind):
+            numeric.append(name)
+        elif captions is None and (types.is_string(kind) or types.is_large_string(kind)):
+            captions = ["" if text is None else text for text in column.to_pylist()]
+    if lists is not None:
+        return Embeddings(_as_vectors(as_numbers(lists), path), captions)
+    if not numeric:
+        raise ValueError(f"{path} has neither a column of lists nor numeric columns.")
+    columns = [table[name].to_numpy() for name in numeric]
+    return Embeddings(np.column_stack(columns), captions)

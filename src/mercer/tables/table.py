@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 import numpy as np
 
-from mercer.tables.column_types import (
+from mercer.tables.columns import (
     ColumnType,
+    Omission,
     as_strings,
     as_typed_frame,
-    find_column_types,
-)
-from mercer.tables.embedded import EMBEDDED, embedded_parts
-from mercer.tables.omissions import (
-    Omission,
     constant_column,
     constant_columns,
+    find_column_types,
     find_omissions,
     ignored_column,
 )
@@ -31,6 +28,7 @@ from mercer.utils.validation import check_choice
 
 __all__ = [
     "ACCEPTABLE_LOSS",
+    "EMBEDDED",
     "Missing",
     "Rows",
     "SelectedTable",
@@ -301,7 +299,7 @@ def read_rows(
             texts=texts,
         )
         return Rows(name, frame, label, tuple(notes))
-    columns, classes = embedded_parts(data)
+    columns, classes = EMBEDDED[data](data)
     frame = pd.DataFrame(columns)
     if classes is not None:
         frame["class"] = classes
@@ -359,31 +357,29 @@ def as_table(
     check_distinct_names(frame.columns, name)
     frame = frame.reset_index(drop=True)
     frame.columns = [str(column) for column in frame.columns]
+    labels = [] if label is None else [label]
     ignored, included, categories = list(ignore), list(include), list(categorical)
-    required = [*([] if label is None else [label]), *ignored, *included, *categories]
-    check_columns(name, frame.columns, required)
+    check_columns(name, frame.columns, [*labels, *ignored, *included, *categories])
     check_choice(missing, "missing", ("auto", "drop", "keep"))
-    excluded = {label, *ignored}
-    types = find_column_types(frame[[c for c in frame.columns if c not in excluded]], categories)
+    candidates = [column for column in frame.columns if column not in (*labels, *ignored)]
+    types = find_column_types(frame[candidates], categories)
     typed = as_typed_frame(frame, types)
     found = find_omissions(typed, types, categories, included)
+    types = _without(types, found)
+    rows = _selected_rows(typed[list(types)], missing, set(types.values()) <= {"number"})
     omissions = [*map(ignored_column, ignored), *found.values()]
-    types = {column: kind for column, kind in types.items() if column not in found}
-    typed = typed[list(types)]
-    rows = _selected_rows(typed, missing, set(types.values()) <= {"number"})
     check_enough_data(name, types, int(rows.sum()), len(frame), omissions)
-    typed = typed[rows].reset_index(drop=True)
-    if not rows.all() and (constant := constant_columns(typed, types)):
+    typed = typed.loc[rows, list(types)].reset_index(drop=True)
+    constant = set() if rows.all() else constant_columns(typed, types)
+    if constant:
         omissions += [constant_column(c, "complete row") for c in types if c in constant]
-        types = {column: kind for column, kind in types.items() if column not in constant}
-        typed = typed[list(types)]
-    check_enough_data(name, types, int(rows.sum()), len(frame), omissions)
-    labels = None if label is None else labels_of(frame[label])
+        types = _without(types, constant)
+        check_enough_data(name, types, int(rows.sum()), len(frame), omissions)
     return Table(
         name=name,
-        frame=typed,
+        frame=typed[list(types)],
         column_types=types,
-        labels=None if labels is None else labels[rows],
+        labels=None if label is None else labels_of(frame[label])[rows],
         has_label=None if label is None else frame[label].notna().to_numpy()[rows],
         label=label,
         rows=np.flatnonzero(rows),
@@ -392,6 +388,10 @@ def as_table(
         notes=tuple(notes),
         categorical=tuple(column for column in categories if column in types),
     )
+
+
+def _without(types: dict[str, ColumnType], omitted: Container[str]) -> dict[str, ColumnType]:
+    return {column: kind for column, kind in types.items() if column not in omitted}
 
 
 def check_columns(name: str, columns: Sequence[str], wanted: Iterable[str]) -> None:
@@ -448,3 +448,56 @@ def labels_of(column: Any) -> Array:
     # An array of fixed width pads all labels to the longest one.
     is_short = max(map(len, labels), default=0) <= _LONGEST_FIXED_WIDTH
     return np.array(labels, dtype=str if is_short else object)
+
+
+# --- built-in data sets ----------------------------------------------------------------------
+
+# Columns by name, and class labels (or None).
+_Parts = tuple[dict[str, Array], Array | None]
+
+
+def _from_sklearn(name: str) -> _Parts:
+    import sklearn.datasets
+
+    bunch: Any = getattr(sklearn.datasets, f"load_{name}")()
+    columns = _by_name(bunch.data, bunch.feature_names)
+    names = bunch.get("target_names")
+    return columns, None if names is None else np.asarray(names).astype(str)[bunch.target]
+
+
+def _rings(name: str) -> _Parts:
+    from mercer.datasets import make_rings
+
+    X, part = make_rings(random_state=0)
+    return _by_name(X, ["x", "y"]), np.array(["inner", "middle", "outer"])[part]
+
+
+def _ring_and_blob(name: str) -> _Parts:
+    from mercer.datasets import make_ring_and_blob
+
+    X, part = make_ring_and_blob(random_state=0)
+    return _by_name(X, ["x", "y"]), np.array(["ring", "blob"])[part]
+
+
+def _machines(name: str) -> _Parts:
+    from mercer.datasets import make_machines
+
+    columns, state = make_machines(random_state=0)
+    return columns, state
+
+
+def _by_name(X: Array, names: Sequence[str]) -> dict[str, Array]:
+    return {str(name): np.asarray(X)[:, j] for j, name in enumerate(names)}
+
+
+#: Name of a data set -> function that returns its columns and labels.
+EMBEDDED: dict[str, Callable[[str], _Parts]] = {
+    "wine": _from_sklearn,
+    "iris": _from_sklearn,
+    "digits": _from_sklearn,
+    "breast_cancer": _from_sklearn,
+    "diabetes": _from_sklearn,
+    "rings": _rings,
+    "ring-and-blob": _ring_and_blob,
+    "machines": _machines,
+}

@@ -1,25 +1,30 @@
-"""Read text files as data frames: CSV, TSV and the like.
+"""Text files: read as data frames (CSV, TSV and the like), and written as CSV.
 
-pandas parses the cells. Where it cannot know the meaning of a cell, the cells as written decide:
-labels stay strings, and so do identifiers such as 007 (see :mod:`mercer.tables.number_formats`).
+pandas parses the cells, and decides by column whether they are numbers. Where it misreads them, the
+cells as written decide: labels stay strings, and so do identifiers such as 007; integers above 2⁵³
+keep their digits if a cell of their column is missing; decimal commas and thousands separators are
+recognized.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import re
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from threading import RLock
 from typing import Any
 
-from mercer.tables.number_formats import as_labels, columns_at, correct_numbers, with_booleans
+import numpy as np
+
 from mercer.utils.formatting import format_names
 
-__all__ = ["TextColumns", "read_text"]
+__all__ = ["TextColumns", "as_labels", "escape_formula", "read_text", "to_csv"]
 
 _SEPARATORS = (",", "\t", ";", "|")  # ties are broken in this order
 _BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
@@ -28,6 +33,23 @@ _HEADER_CHECK = 1 << 20  # characters
 _ROWS_CHECK = 20  # whose numbers of fields are compared with the header
 _LARGEST_FIELD = 1 << 27  # characters; the default of csv is 131,072
 _FIELD_LIMIT_LOCK = RLock()
+
+# At the beginning of a cell: a leading zero, or more than 15 digits.
+_ODD_NUMBER = r"(?:^|[\"{}])[ \t]*(?:0\d|[-+]?\d{{16}})"
+_IDENTIFIER = r"\s*0\d+\s*"
+_EXPONENT = r"(?:[eE][-+]?\d+)?\s*"
+# 1234,5 and 1.234,5 and 1 234,5
+_DECIMAL_COMMA = rf"\s*[-+]?(?:\d+|\d{{1,3}}(?:[.\s']\d{{3}})+)(?:,\d+)?{_EXPONENT}"
+# 1234.5 and 1,234.5
+_THOUSANDS_COMMA = rf"\s*[-+]?(?:\d+|\d{{1,3}}(?:,\d{{3}})+)(?:\.\d+)?{_EXPONENT}"
+_EXACT = 2.0**53
+_BOOLEANS = {
+    spelling: name for name in ("True", "False") for spelling in (name, name.lower(), name.upper())
+}
+
+# A second apostrophe keeps cells apart that differ in their apostrophe only.
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+_HARMLESS = re.compile(r"[-+]?(\d+([.,]\d+)*(e[-+]?\d+)?)?", re.IGNORECASE | re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -103,13 +125,13 @@ def _corrected(frame: Any, file: _TextFile, columns: TextColumns, notes: list[st
     labels = [i for i, name in enumerate(names) if name in as_written]
     texts = [i for i, name in enumerate(names) if name in columns.texts - as_written]
     new: dict[int, Any] = {}
-    for i, cells in columns_at(file.cells, labels):
-        column = with_booleans(cells.mask(cells == ""))
+    for i, cells in _columns_at(file.cells, labels):
+        column = _with_booleans(cells.mask(cells == ""))
         new[i] = as_labels(column) if names[i] == columns.label else column
-    for i, cells in columns_at(file.texts, texts):
-        new[i] = with_booleans(cells)
+    for i, cells in _columns_at(file.texts, texts):
+        new[i] = _with_booleans(cells)
     others = [i for i in range(len(names)) if i not in new]
-    new |= correct_numbers(frame, others, file.text, file.separator, file.texts, notes)
+    new |= _correct_numbers(frame, others, file, notes)
     for i, column in new.items():
         frame.isetitem(i, column)
     return frame
@@ -243,3 +265,207 @@ def _check_row_lengths(name: str, text: str, separator: str, width: int) -> None
             raise ValueError(
                 f"{name} cannot be read as a table: line {rows.line_num}: {error}."
             ) from error
+
+
+# --- cells that pandas misreads --------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _ColumnRule:
+    """A format of the cells of a column.
+
+    ``matches`` is called with the cells that are not missing, ``parse`` with all cells, as strings.
+    """
+
+    matches: Callable[[Any], bool]
+    parse: Callable[[Any], Any]
+
+
+def _all_match(pattern: str, character: str = "") -> Callable[[Any], bool]:
+    """Return a test whether all cells match, and at least one contains a character."""
+
+    def matches(cells: Any) -> bool:
+        return bool(
+            cells.str.contains(character, regex=False).any() and cells.str.fullmatch(pattern).all()
+        )
+
+    return matches
+
+
+def _parse_number(thousands: str, decimal: str, cells: Any) -> Any:
+    """Return numbers without their thousands separators."""
+    import pandas as pd
+
+    plain = cells.str.replace(thousands, "", regex=True).str.replace(decimal, ".", regex=False)
+    return pd.to_numeric(plain.str.strip())
+
+
+def _parse_integer(cells: Any) -> Any:
+    """Return integers exactly, also if a cell is missing; strings if they are too large."""
+    import pandas as pd
+
+    numbers = pd.to_numeric(cells, dtype_backend="numpy_nullable")
+    return numbers if numbers.dtype.kind in "iu" else cells
+
+
+_with_decimal_comma = partial(_parse_number, r"[.\s']", ",")
+_DECIMAL_COMMAS = _ColumnRule(_all_match(_DECIMAL_COMMA, ","), _with_decimal_comma)
+_THOUSANDS_POINTS = _ColumnRule(_all_match(_DECIMAL_COMMA, "."), _with_decimal_comma)
+_THOUSANDS_COMMAS = _ColumnRule(_all_match(_THOUSANDS_COMMA, ","), partial(_parse_number, ",", "."))
+_IDENTIFIERS = _ColumnRule(lambda cells: bool(cells.str.fullmatch(_IDENTIFIER).any()), lambda c: c)
+_INTEGERS = _ColumnRule(_all_match(r"\s*[-+]?\d+\s*"), _parse_integer)
+
+
+def _first_rule(rules: Sequence[_ColumnRule], cells: Any) -> _ColumnRule | None:
+    """Return the first rule that a column matches."""
+    present = cells.dropna()
+    return next((rule for rule in rules if rule.matches(present)), None)
+
+
+def _correct_numbers(
+    frame: Any, positions: Sequence[int], file: _TextFile, notes: list[str]
+) -> dict[int, Any]:
+    """Return columns that replace those which pandas misreads, by position.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        The cells as parsed by pandas.
+    positions : sequence of int
+        Columns to consider.
+    file : _TextFile
+    notes : list of str
+        Assumptions about the format are added.
+    """
+    kinds = [dtype.kind for dtype in frame.dtypes]
+    strings = {
+        i: frame.iloc[:, i]
+        for i in positions
+        if kinds[i] not in "biufc" and _are_strings(frame.iloc[:, i])
+    }
+    commas = _comma_rules(strings.values(), file.separator, "f" in kinds)
+    rules = {i: _first_rule(commas, cells) for i, cells in strings.items()}
+    has_decimal_commas = _DECIMAL_COMMAS in rules.values()
+    # Other columns can have thousands points then; otherwise only odd numbers are misread.
+    odd = re.search(_ODD_NUMBER.format(re.escape(file.separator)), file.text, re.MULTILINE)
+    numeric = [i for i in positions if kinds[i] in ("iuf" if odd else "f" * has_decimal_commas)]
+    written = strings | dict(_columns_at(file.texts, numeric))
+    points = [_THOUSANDS_POINTS] if has_decimal_commas else []
+    for i, cells in written.items():
+        if rules.get(i) is None and (i in numeric or has_decimal_commas):
+            integers = [_INTEGERS] if kinds[i] == "f" else []
+            rules[i] = _first_rule([*points, _IDENTIFIERS, *integers], cells)
+    if has_decimal_commas:
+        notes.append("numbers have decimal commas")
+    thousands = [i for i in rules if rules[i] in (_THOUSANDS_POINTS, _THOUSANDS_COMMAS)]
+    if thousands:
+        names = format_names([frame.columns[i] for i in sorted(thousands)], 5)
+        notes.append(f"thousands separators are removed from the numbers in {names}")
+    return {i: rule.parse(written[i]) for i, rule in rules.items() if rule is not None}
+
+
+def _comma_rules(columns: Iterable[Any], separator: str, has_points: bool) -> list[_ColumnRule]:
+    """Return the rules for numbers with commas; the first one that a column matches applies.
+
+    Cells such as 1,234 fit both rules. Then the other columns decide; without any, commas are
+    decimal unless they are also the separator of the file.
+    """
+    if separator == "," and has_points:
+        return [_THOUSANDS_COMMAS]
+    both = (_DECIMAL_COMMAS, _THOUSANDS_COMMAS)
+    fits = {tuple(rule.matches(cells.dropna()) for rule in both) for cells in columns}
+    if (True, False) in fits or (separator != "," and (False, True) not in fits):
+        return [_DECIMAL_COMMAS, _THOUSANDS_COMMAS]
+    return [_THOUSANDS_COMMAS, _DECIMAL_COMMAS]
+
+
+def _are_strings(column: Any) -> bool:
+    """Return whether a column has strings only, unlike booleans with missing values."""
+    return all(isinstance(cell, str) for cell in column.dropna())
+
+
+def _columns_at(
+    read: Callable[[Sequence[int]], Any], positions: Sequence[int]
+) -> Iterator[tuple[int, Any]]:
+    """Yield each position with its column of the data frame that ``read(positions)`` returns."""
+    if positions:
+        frame = read(positions)
+        for j, i in enumerate(positions):
+            yield i, frame.iloc[:, j]
+
+
+def _with_booleans(cells: Any) -> Any:
+    """Write booleans as Python does if all cells are booleans, so that files can be compared."""
+    present = cells.dropna()
+    if len(present) and present.isin(list(_BOOLEANS)).all():
+        return cells.map(_BOOLEANS)
+    return cells
+
+
+def as_labels(cells: Any) -> Any:
+    """Return labels as numbers if these are as distinct as the strings, and as strings otherwise.
+
+    >>> import pandas as pd
+    >>> as_labels(pd.Series(["1", "2"])).tolist(), as_labels(pd.Series(["01", "1"])).tolist()
+    ([1, 2], ['01', '1'])
+    """
+    import pandas as pd
+
+    present = cells.dropna()
+    if not len(present) or present.str.fullmatch(_IDENTIFIER).any():
+        return cells
+    try:
+        numbers = pd.to_numeric(cells, dtype_backend="numpy_nullable")
+    except (ValueError, TypeError):
+        return cells
+    values = numbers.dropna().to_numpy()
+    if values.dtype.kind not in "iuf" or len(values) < len(present):
+        return cells
+    if values.dtype.kind == "f" and not (np.abs(values) < _EXACT).all():
+        return cells  # integers that floats cannot distinguish, or infinity
+    return numbers if numbers.nunique() == present.nunique() else cells
+
+
+# --- CSV output --------------------------------------------------------------------------------
+
+
+def escape_formula(cell: Any) -> Any:
+    """Return a text that would be a formula with a leading apostrophe; other cells unchanged.
+
+    Formulas begin with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return. Numbers are not
+    changed, also if they are text, such as the class labels "+1" and "-1".
+
+    >>> [escape_formula(cell) for cell in ("=1+1", "@SUM(A1)", "-1", -1.5, "a=b")]
+    ["'=1+1", "'@SUM(A1)", '-1', -1.5, 'a=b']
+    """
+    if isinstance(cell, str) and _FORMULA.match(cell) and not _HARMLESS.fullmatch(cell):
+        return f"'{cell}"
+    return cell
+
+
+def to_csv(frame: Any, *, separator: str = ",", float_format: str | None = None) -> str:
+    """Return a data frame as CSV, without its index; texts and names of columns are escaped.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+    separator : str
+    float_format : str or None
+        Format of floats; by default all digits.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> print(to_csv(pd.DataFrame({"x": [-1.5], "label": ["=A1"]})), end="")
+    x,label
+    -1.5,'=A1
+    """
+    escaped = frame.copy(deep=False)
+    for i, (_, column) in enumerate(frame.items()):
+        if column.dtype.kind == "O":  # objects, strings and categories
+            escaped.isetitem(i, column.astype(object).map(escape_formula))
+    escaped.columns = [escape_formula(name) for name in frame.columns]
+    text: str = escaped.to_csv(
+        index=False, sep=separator, float_format=float_format, lineterminator="\n"
+    )
+    return text

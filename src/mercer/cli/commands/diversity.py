@@ -122,7 +122,7 @@ def _measure(
 ) -> tuple[Any, Any, list[Any]]:
     from mercer import compare_samples, measure_diversity
     from mercer.kernels import Cosine, Gaussian
-    from mercer.tables.embeddings import read_embeddings
+    from mercer.tables.readers import read_embeddings
 
     chosen = Cosine() if kernel == "cosine" else Gaussian(bandwidth)
     files = [read_embeddings(path) for path in (data, against) if path is not None]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mercer.tables.readers import read_frame
-from mercer.utils.csv_files import escape_formula, to_csv
+from mercer.tables.text_files import escape_formula, to_csv
 
 FORMULAS = ["=1+1", "+a", "-a", "@SUM(A1)", "\tx", "\rx", "'=1", "''+x", "+1 2", "-1-2", "+49 (0)"]
 OTHERS = ["-1", "+1", "-1.5", "-1,5", "-1e-5", "-", "+", "a=b", "", "'", "'a", -1.5, None, True, 3]
