@@ -5,8 +5,7 @@ from __future__ import annotations
 from mercer.diversity.comparison import SampleComparison, compare_samples
 from mercer.diversity.differences import DifferenceMode
 from mercer.diversity.embeddings import EmbeddingComparison, compare_embeddings
-from mercer.diversity.measure import Diversity, measure_diversity
-from mercer.diversity.modes import Mode
+from mercer.diversity.measure import Diversity, Mode, measure_diversity
 
 __all__ = [
     "DifferenceMode",

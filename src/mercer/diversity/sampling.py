@@ -6,7 +6,7 @@ extrapolated from that of halves. Terms of higher order add the excess variance 
 halves of the sample. If the influence function is constant (points spread evenly over a sphere, for
 example), its variance over a sample is still positive, twice that of the entropy. Where a constant
 influence function cannot be excluded, errors and intervals follow from the second-order term
-(:mod:`mercer.diversity.quadratic_limit`).
+(:class:`QuadraticLimit`).
 
 Other intervals use quantiles of Student's distribution, because the variance is estimated: for n
 influences of kurtosis κ it has ``2n / (κ - 1)`` degrees of freedom (Satterthwaite). At order ∞
@@ -20,19 +20,130 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import chndtrinc
+from scipy.stats import chi2, norm
 from scipy.stats import t as student
 
 from mercer.data.points import Sample
-from mercer.diversity.extrapolation import bias_factor
 from mercer.diversity.influence import Influence, feature_gram, influence_moments
-from mercer.diversity.quadratic_limit import QuadraticLimit
 from mercer.gram import ExactFeatures, ExplicitGram, FeatureMap, LandmarkFeatures
 from mercer.information.entropy import spectral_entropies
 from mercer.information.samples import clip_negative
 from mercer.utils.resources import single_threaded_blas
 from mercer.utils.types import Array
 
-__all__ = ["SamplingError", "sampling_error", "take_rows"]
+__all__ = [
+    "QuadraticLimit",
+    "SamplingError",
+    "bias_factor",
+    "sampling_error",
+    "take_rows",
+]
+
+_EXPONENTS = np.linspace(0.4, 1.5, 111)  # of the bias
+
+
+def bias_factor(
+    sizes: tuple[float, float, float], values: tuple[float, float, float], noise: float = 0.0
+) -> float:
+    """Return c such that ``values[0] + c (values[0] - values[1])`` extrapolates to infinity.
+
+    The bias is modeled as ``a n^-β``. The exponent follows from the three values if they differ by
+    more than their noise, and is 1 otherwise.
+
+    Parameters
+    ----------
+    sizes : three floats
+        Sample sizes, decreasing.
+    values : three floats
+        Of the statistic.
+    noise : float
+        Standard error of ``values[1] - values[2]``.
+    """
+    n, m, k = (float(size) for size in sizes)
+    exponent = 1.0
+    first, second = values[0] - values[1], values[1] - values[2]
+    if abs(second) > 4 * noise and first * second > 0:
+        ratios = (m**-_EXPONENTS - n**-_EXPONENTS) / (k**-_EXPONENTS - m**-_EXPONENTS)
+        exponent = float(_EXPONENTS[np.argmin(np.abs(np.log(ratios * second / first)))])
+    return float(1 / ((n / m) ** exponent - 1))
+
+
+_LEVEL = 0.975  # quantile up to which the influence function counts as constant
+_MANY = 1000.0  # degrees of freedom from which the normal approximation is used
+
+
+class QuadraticLimit(NamedTuple):
+    r"""Second-order distribution of the error of a smooth statistic.
+
+    The error of a statistic of n rows is, to second order, :math:`\sum_k (\psi_k z_k / \sqrt n +
+    \mu_k (z_k^2 - 1) / 2n)` with independent standard normal z, the coefficients :math:`\psi_k` of
+    the influence function and the eigenvalues :math:`\mu_k` of the second-order influence function.
+    The variance of the first part is :math:`a = \sum_k \psi_k^2 / n`, that of the second :math:`b =
+    \sum_k \mu_k^2 / 2n^2`. The estimate f of a from the influence function of the sample has the
+    mean a + 2b. If all ν eigenvalues are equal, :math:`t = \nu f / 2b` has a noncentral chi-square
+    distribution with ν degrees of freedom and noncentrality :math:`\lambda = \nu a / 2b`, and the
+    error is a function of both, :math:`-c (t - \nu - \lambda)` with :math:`c = \sqrt{b / 2\nu}` for
+    negative eigenvalues. Limits of λ are limits of the statistic.
+
+    Attributes
+    ----------
+    scale : float
+        c, the error per unit of t.
+    degrees : float
+        ν.
+    statistic : float
+        t.
+    """
+
+    scale: float
+    degrees: float
+    statistic: float
+
+    @classmethod
+    def find(cls, first: float, square: float, diagonal: float, n: float) -> QuadraticLimit | None:
+        """Return the limit if the influence function may be constant, else None.
+
+        Parameters
+        ----------
+        first : float
+            f, the variance of the influence function of the sample divided by n.
+        square, diagonal : float
+            Means of ``ψ(x, y)²`` over pairs and of ``ψ(x, x)``, which are the sums of μ² and of μ.
+        n : float
+            Number of rows.
+        """
+        if not (square > 0 and diagonal < 0 and diagonal**2 >= square):
+            return None
+        degrees = diagonal**2 / square
+        second = square / (2 * n**2)
+        found = cls(float(np.sqrt(second / (2 * degrees))), degrees, first * degrees / (2 * second))
+        return found if found.statistic <= chi2.ppf(_LEVEL, degrees) else None
+
+    @property
+    def variance(self) -> float:
+        """Estimated variance of the error, ``max(f - 2b, 0) + b``."""
+        square = 2 * self.degrees * self.scale**2
+        return square * (1 + 2 * max(self.statistic / self.degrees - 1, 0.0))
+
+    def distances(self, confidence: float) -> tuple[float, float]:
+        """Return the distances of the limits of a confidence interval below and above the estimate.
+
+        The statistic cannot exceed its value for a constant influence function. An upper limit that
+        allows for this value is never too small, so the lower limit gets the whole probability of
+        an error, ``1 - confidence``.
+        """
+        t, nu, tail = self.statistic, self.degrees, 1 - confidence
+        smallest, largest = chi2.ppf([tail, 0.5 + confidence / 2], nu)
+        noncentrality = 0.0
+        if t > smallest and nu <= _MANY:
+            noncentrality = float(chndtrinc(t, nu, tail))
+        elif t > smallest:
+            z = float(norm.ppf(confidence))
+            noncentrality = t - nu + 2 * z**2 + z * np.sqrt(4 * (t - nu) + 4 * z**2 + 2 * nu)
+        below = self.scale * (noncentrality + nu - max(t, smallest))
+        return max(float(below), 0.0), self.scale * float(max(t, largest) - nu)
+
 
 _LARGEST_SUBSAMPLE = 2000
 _LARGEST_FEATURE_SUBSAMPLE = 20_000
@@ -116,56 +227,26 @@ def sampling_error(
     """
     rng = np.random.default_rng(random_state)
     with single_threaded_blas():
-        return _sampling_error(sample, orders, entropies, rng, gram)
-
-
-def _sampling_error(
-    sample: Sample,
-    orders: tuple[float, ...],
-    entropies: Array,
-    rng: np.random.Generator,
-    gram: Any,
-) -> list[SamplingError]:
-    n, size = sample.points.n, sample.sample_size
-    factored, exact = feature_gram(sample, gram)
-    influence = influence_moments(sample, orders, factored)
-    variances = influence.deviation**2
-    if 2 * _SMALLEST <= n <= _LARGEST_CORRECTED:
-        variances = _extrapolated(variances, sample, orders, factored, rng)
-    features = factored.features if factored is not None and exact else None
-    half = min(n // 2, _LARGEST_SUBSAMPLE if features is None else _LARGEST_FEATURE_SUBSAMPLE)
-    quarter = half // 2
-    if quarter < _SMALLEST:
-        errors = influence.deviation / np.sqrt(size)
-        return [SamplingError(e, s, e, [(n, s, e)]) for e, s in zip(errors, entropies, strict=True)]
-    cheap = isinstance(features, LandmarkFeatures) and n <= _LARGEST_FEATURE_SUBSAMPLE
-    n_partitions = 16 if n <= 500 else 8 if n <= 2000 or cheap else 3
-    halves = np.empty((n_partitions, 2, len(orders)))
-    quarters = np.empty((n_partitions, 4, len(orders)))
-    # features of all rows are shared by the partitions, if they are not many
-    shared = None
-    if features is not None and n // 2 <= half:
-        whole = take_rows(sample, np.arange(n)) if sample.points.is_chunked else sample
-        shared = _feature_rows(whole, features)
-    for i in range(n_partitions):
-        rows = rng.choice(n, 4 * quarter, replace=False) if n > 4 * quarter else rng.permutation(n)
-        parts = np.sort(rows[: 4 * quarter].reshape(4, quarter), axis=1)
-        if features is None:
-            matrices = np.array([_kernel_matrix(sample, part) for part in parts])
-            pairs = np.array(
-                [_kernel_matrix(sample, np.sort(pair, axis=None)) for pair in _pairs(parts)]
-            )
-        else:
-            matrices, pairs = _feature_matrices(sample, features, shared, parts)
-        halves[i] = _entropies(pairs, orders)
-        quarters[i] = _entropies(matrices, orders)
-    sizes = (n, 2 * quarter, quarter)
+        n, size = sample.points.n, sample.sample_size
+        factored, exact = feature_gram(sample, gram)
+        influence = influence_moments(sample, orders, factored)
+        variances = influence.deviation**2
+        if 2 * _SMALLEST <= n <= _LARGEST_CORRECTED:
+            variances = _extrapolated(variances, sample, orders, factored, rng)
+        features = factored.features if factored is not None and exact else None
+        largest = _LARGEST_SUBSAMPLE if features is None else _LARGEST_FEATURE_SUBSAMPLE
+        quarter = min(n // 2, largest) // 2
+        if quarter < _SMALLEST:
+            errors = influence.deviation / np.sqrt(size)
+            pairs = zip(errors, entropies, strict=True)
+            return [SamplingError(e, s, e, [(n, s, e)]) for e, s in pairs]
+        halves, quarters = _subsample_entropies(sample, orders, features, quarter, rng)
     known = isinstance(features, ExactFeatures)
     return [
         _order_error(
             sample,
             (order, float(entropy)),
-            sizes,
+            (n, 2 * quarter, quarter),
             (halves[:, :, k], quarters[:, :, k]),
             influence.of_order(k),
             float(variances[k]),
@@ -173,6 +254,41 @@ def _sampling_error(
         )
         for k, (order, entropy) in enumerate(zip(orders, entropies, strict=True))
     ]
+
+
+def _subsample_entropies(
+    sample: Sample,
+    orders: tuple[float, ...],
+    features: FeatureMap | None,
+    quarter: int,
+    rng: np.random.Generator,
+) -> tuple[Array, Array]:
+    """Return entropies of halves and quarters of random partitions of ``4 quarter`` rows.
+
+    Their shapes are (partitions, 2, orders) and (partitions, 4, orders).
+    """
+    n = sample.points.n
+    cheap = isinstance(features, LandmarkFeatures) and n <= _LARGEST_FEATURE_SUBSAMPLE
+    n_partitions = 16 if n <= 500 else 8 if n <= 2000 or cheap else 3
+    # features of all rows are shared by the partitions, if they are not many
+    shared = None
+    if features is not None and n // 2 <= _LARGEST_FEATURE_SUBSAMPLE:
+        whole = take_rows(sample, np.arange(n)) if sample.points.is_chunked else sample
+        shared = _feature_rows(whole, features)
+    halves, quarters = [], []
+    for _ in range(n_partitions):
+        rows = rng.choice(n, 4 * quarter, replace=False) if n > 4 * quarter else rng.permutation(n)
+        parts = np.sort(rows[: 4 * quarter].reshape(4, quarter), axis=1)
+        if features is None:
+            small = np.array([_kernel_matrix(sample, part) for part in parts])
+            large = np.array(
+                [_kernel_matrix(sample, np.sort(pair, axis=None)) for pair in _pairs(parts)]
+            )
+        else:
+            small, large = _feature_matrices(sample, features, shared, parts)
+        halves.append(_entropies(large, orders))
+        quarters.append(_entropies(small, orders))
+    return np.array(halves), np.array(quarters)
 
 
 def _extrapolated(
