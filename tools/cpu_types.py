@@ -25,13 +25,9 @@ TYPES = {
     },
 }
 TESTS = (
-    *("src", "tests/maths", "tests/kernels", "tests/solvers", "tests/operators"),
-    *("tests/estimators", "tests/population", "tests/properties/test_kernels.py"),
-    *(
-        "tests/bandwidth/test_bandwidth.py",
-        "tests/information",
-        "tests/decomposition/test_preimages.py",
-    ),
+    *("src", "tests/bandwidth", "tests/decomposition", "tests/density", "tests/eigen"),
+    *("tests/gram", "tests/information", "tests/kernels", "tests/population", "tests/utils"),
+    "tests/properties/test_kernels.py",
 )
 
 
