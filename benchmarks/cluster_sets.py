@@ -37,7 +37,7 @@ from benchmarks.cluster_scale import gaussians
 from benchmarks.measure import table
 from mercer import EntropyClustering, SpectralClustering
 from mercer.cluster.diagnostics import clustering_error
-from mercer.cluster.graph_partition import unit_rows
+from mercer.cluster.graphs import unit_rows
 from mercer.datasets import files, load_usps
 from mercer.kernels import Gaussian, Kernel, Neighbors, SelfTuning, table_kernel
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from mercer import KernelPCA
-from mercer.cluster.spectroscopy import find_groups
 from mercer.kernels import Gaussian
 from mercer.population import (
     GaussianOperator,
@@ -20,6 +19,7 @@ from mercer.population import (
 )
 from papers.comparison import Correction, Picture, Row, Table
 from papers.figures import GRAY, PALETTE, panels
+from papers.liang_2014.spectroscopy import find_groups
 from papers.types import Array
 
 __all__ = ["TABLES", "figures"]
@@ -224,7 +224,7 @@ def _group_counts(distance: float, bandwidth: float, weight: float, seeds: int) 
     """Number of eigenvectors without a change of sign, in samples of two parts."""
     measure = Mixture([weight, 1 - weight], [Normal(distance, 1), Normal(-distance, 1)])
     samples = [measure.sample(500, random_state=seed) for seed in range(seeds)]
-    return [find_groups(X, kernel=Gaussian(bandwidth)).n_groups for X in samples]
+    return [find_groups(X, Gaussian(bandwidth)).n_groups for X in samples]
 
 
 def _groups(quick: bool) -> Table:

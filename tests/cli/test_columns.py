@@ -23,7 +23,7 @@ from mercer import (
     SpectralClustering,
 )
 from mercer.cli import main
-from mercer.cluster.table_clusters import describe_kernel
+from mercer.cluster.spectral_clustering import describe_kernel
 from mercer.kernels import Gaussian, table_kernel
 from mercer.tables import read_table
 from mercer.utils.formatting import format_percent

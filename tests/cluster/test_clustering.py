@@ -275,7 +275,7 @@ def test_unknown_treatments_of_isolated_points_raise():
 def test_zero_kernels_raise():
     with raises(ValueError, "V = 1'K1/n²"):
         EntropyClustering(1, kernel="precomputed").fit(np.zeros((4, 4)))
-    with raises(ValueError, "K is 0"):
+    with raises(ValueError, "V = 1'K1/n²"):
         EntropyClustering("auto", kernel="precomputed").fit(np.zeros((4, 4)))
 
 

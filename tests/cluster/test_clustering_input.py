@@ -44,7 +44,11 @@ def test_strings_with_a_custom_kernel():
     assert found.predict(["q"]).tolist() == [-1]
     with raises(ValueError, "bandwidths=5", "bandwidths=None"):
         EntropyClustering(2, kernel=Letters(), bandwidths=5).fit(words)
-    assert EntropyClustering("auto", kernel=Letters()).fit(words).n_clusters_ == 2
+    rng = np.random.default_rng(0)
+    alphabets = [list("abcdefgh"), list("stuvwxyz")]
+    many = ["".join(rng.choice(letters, 6)) for letters in alphabets for _ in range(40)]
+    assert EntropyClustering("auto", kernel=Letters()).fit(words).n_clusters_ == 1
+    assert EntropyClustering("auto", kernel=Letters()).fit(many).n_clusters_ == 2
 
 
 def test_data_frames_set_feature_names():

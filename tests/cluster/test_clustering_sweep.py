@@ -12,11 +12,12 @@ from sklearn.metrics import adjusted_rand_score
 
 from mercer import EntropyClustering, KernelECA
 from mercer.bandwidth import median_distance
-from mercer.cluster.bandwidth_sweep import choose_record
+from mercer.cluster.bandwidth_sweep import _agreement, choose_record
 from mercer.datasets import make_rings
 from mercer.errors import ApproximationWarning, ConvergenceWarning, IdentifiabilityWarning
 from mercer.kernels import Epanechnikov, Gaussian, Laplacian, Matern
 from mercer.solvers import Lanczos
+from mercer.utils.row_passes import IN_MEMORY
 from tests.cluster.clustering_cases import blobs, naive_costs, quiet, same_partition
 from tests.expectations import raises, warns
 
@@ -355,3 +356,13 @@ def test_indefinite_kernels_in_the_sweep():
     for record in indefinite.path_:
         K = Epanechnikov(record.bandwidth)(blobs(0))
         assert_allclose(record.cost, naive_costs(K, K, record.labels)[0], rtol=1e-8)
+
+
+def test_agreement_equals_scikit_learn_on_copies(rng):
+    one, other, counts = (rng.integers(low, 4, 40) for low in (-1, 0, 0))
+    copied = adjusted_rand_score(np.repeat(one, counts), np.repeat(other, counts))
+    found = _agreement(one, other, counts.astype(float), IN_MEMORY)
+    assert_allclose(found, copied, rtol=1e-12)
+    assert _agreement(one, one, None, IN_MEMORY) == 1
+    single = np.zeros(5, int)
+    assert _agreement(single, single, None, IN_MEMORY) == 1

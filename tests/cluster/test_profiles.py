@@ -6,7 +6,7 @@ import pytest
 
 import mercer
 from mercer import describe_clusters
-from mercer.cluster.profiles import cluster_traits
+from mercer.cluster.profiles import cluster_traits, cohens_h, robust_scale
 from mercer.tables import as_table
 from tests.expectations import raises
 
@@ -87,3 +87,17 @@ def test_labels_of_another_length_are_rejected(frame):
 
 def test_name_is_public():
     assert mercer.describe_clusters is describe_clusters
+
+
+def test_robust_scale_estimates_the_standard_deviation_without_outliers():
+    values = np.random.default_rng(0).normal(5, 3, size=100_000)
+    assert robust_scale(values) == pytest.approx(3, rel=0.02)
+    assert robust_scale(np.array([0.0, 1, 2, 3, 4])) == robust_scale(np.array([0.0, 1, 2, 3, 1e9]))
+    mostly_equal = np.array([1.0] * 9 + [2.0])
+    assert robust_scale(mostly_equal) == pytest.approx(mostly_equal.std())
+
+
+def test_cohens_h_is_a_difference_of_arcsines():
+    p, q = np.array([0.0, 1.0, 0.3]), np.array([0.0, 0.0, 0.7])
+    expected = 2 * np.arcsin(np.sqrt(p)) - 2 * np.arcsin(np.sqrt(q))
+    assert cohens_h(p, q) == pytest.approx(expected)

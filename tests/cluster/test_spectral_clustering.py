@@ -15,7 +15,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import mercer
 from mercer import SpectralClustering
-from mercer.cluster.graph_partition import conductances, unit_rows
+from mercer.cluster.graphs import conductances, unit_rows
 from mercer.datasets import make_rings
 from mercer.kernels import (
     Gaussian,
@@ -236,7 +236,7 @@ def test_solvers_agree(solver):
 
 
 def test_entropy_components_on_separated_data():
-    model = SpectralClustering(3, components="entropy").fit(SEPARATED)
+    model = SpectralClustering(3, kernel=Gaussian(1.0), components="entropy").fit(SEPARATED)
     same_partition(model.labels_, TRUTH)
 
 
@@ -483,7 +483,7 @@ def test_stored_distances_of_tables_change_nothing(monkeypatch, n_clusters, give
     new = frame.iloc[:20].assign(x=frame["x"][:20] + 0.01)
     kernel = Neighbors(10, kernel=table_kernel(frame)) if given else "auto"
     stored = SpectralClustering(n_clusters, kernel=kernel).fit(frame)
-    monkeypatch.setattr("mercer.cluster.graph_clusters._STORED_ROWS", 0)
+    monkeypatch.setattr("mercer.cluster.graphs._STORED_ROWS", 0)
     direct = SpectralClustering(n_clusters, kernel=kernel).fit(frame)
     assert_array_equal(stored.labels_, direct.labels_)
     assert_array_equal(stored.predict(new), direct.predict(new))

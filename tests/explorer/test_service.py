@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("starlette", reason="the explorer needs mercer[web]")
 import mercer
 from mercer import EntropyClustering, KernelECA, KernelPCA, SeriesDensity, SpectralClustering
-from mercer.cluster.table_clusters import describe_kernel
+from mercer.cluster.spectral_clustering import describe_kernel
 from mercer.datasets import make_rings
 from mercer.kernels import Gaussian
 from tests.expectations import names_values

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import mercer
-from mercer.cluster.graph_clusters import StoredKernel
+from mercer.cluster.graphs import StoredKernel
 from mercer.domains import Domain
 from mercer.gram import Expansion
 from mercer.kernels import FunctionKernel, Gaussian, Kernel

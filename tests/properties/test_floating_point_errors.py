@@ -11,9 +11,9 @@ import mercer
 from mercer import KernelECA, KernelPCA, ParzenDensity
 from mercer.bandwidth import fit_kernel
 from mercer.bandwidth.rules import RULES
-from mercer.cluster.cluster_count import count_clusters
+from mercer.cluster.cluster_number import choose_number
 from mercer.cluster.diagnostics import cluster_profile
-from mercer.cluster.spectroscopy import find_groups
+from mercer.data.points import Points
 from mercer.information import (
     cauchy_schwarz_divergence,
     entropy_terms,
@@ -122,7 +122,6 @@ FUNCTIONS = {
     "matrix_renyi_entropy": lambda X, Y: matrix_renyi_entropy(X, Gaussian(0.5), 1.5),
     "vendi_score": lambda X, Y: vendi_score(X, Gaussian(0.5)),
     "row scores": lambda X, Y: leave_one_out_scores(X, Gaussian(0.5)),
-    "find_groups": lambda X, Y: find_groups(X).fractions,
     "cluster_profile": lambda X, Y: (
         cluster_profile(
             KernelECA(2, kernel=Gaussian(0.5)).fit(X).spectrum_, np.arange(len(X)) % 2
@@ -130,7 +129,7 @@ FUNCTIONS = {
     ),
     "kernel_pca_clustering": lambda X, Y: without_result(kernel_pca_clustering(X, 2)),
     "njw_clustering": lambda X, Y: without_result(njw_clustering(X, 2)),
-    "count_clusters": lambda X, Y: count_clusters(X, Gaussian(0.5)).chosen,
+    "choose_number": lambda X, Y: choose_number(Points(X)),
     **{f"kernel {kernel!r}": lambda X, Y, k=kernel: k(X, Y) for kernel in KERNELS},
     **{
         f"bandwidth {name}": lambda X, Y, name=name: ALL_RULES[name](1e-170 * X)

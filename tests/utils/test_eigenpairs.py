@@ -11,7 +11,6 @@ from mercer.utils.eigenpairs import (
     entropy_terms,
     has_no_overlap,
     largest_entry_signs,
-    separate_ties,
     terms_for_fraction,
     tie_groups,
 )
@@ -98,20 +97,3 @@ def test_largest_entries_do_not_depend_on_the_chunks(cut):
     parts = [LargestEntries.of(part) for part in (entries[:cut], entries[cut:])]
     assert LargestEntries.joined(parts).signs.tolist() == [-1, -1, -1]
     assert largest_entry_signs(entries).tolist() == [-1, -1, -1]
-
-
-@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
-def test_separated_ties_are_indicators_of_the_same_length(rng, weighted):
-    """Three rotated groups of equal eigenvalue are separated; the fourth does not change."""
-    weights = rng.uniform(0.5, 2, size=12) if weighted else np.ones(12)
-    groups = np.repeat(np.eye(4), 3, axis=0)
-    groups = groups / np.sqrt(weights @ groups**2)
-    mixed = groups.copy()
-    mixed[:, :3] = groups[:, :3] @ random_orthogonal(rng, 3)
-    values = np.array([1.0, 1.0, 1.0, 0.5])
-    found = separate_ties(values, mixed, 1e-9, weights if weighted else None)
-    assert_allclose(weights @ found**2, 1)
-    overlap = np.abs(found.T * weights @ groups)
-    assert_allclose(np.sort(overlap, axis=0)[-1], 1)
-    assert_allclose(overlap.sum(axis=0), 1, atol=1e-9)
-    assert_allclose(found[:, 3], groups[:, 3])

@@ -11,7 +11,6 @@ import numpy as np
 
 from mercer.bandwidth import fit_kernel, median_distance
 from mercer.cluster.angular import AngularClusters, angular_cost
-from mercer.cluster.label_agreement import adjusted_rand_index
 from mercer.data.points import Points
 from mercer.data.subsampling import representative_rows
 from mercer.eigen import eigenvalue_ranks
@@ -19,6 +18,7 @@ from mercer.eigen.spectrum import Spectrum
 from mercer.errors import WeightWarning, suppress_warnings
 from mercer.gram import GramOperator, Sample
 from mercer.kernels import Kernel, Stationary
+from mercer.utils.row_passes import RowPasses
 from mercer.utils.types import Array
 from mercer.utils.validation import check_integer
 
@@ -37,6 +37,7 @@ _PAPER_RANGE = (0.10, 0.20)  # multiples of the median distance
 _DEFAULT_RANGE = (0.10, 2.00)
 _DEFAULT_COUNT = 33
 _STABLE = 0.95  # adjusted Rand index
+_MAX_TOTAL = 1e12  # for larger totals the index no longer changes, and products would overflow
 _NEARBY = np.log(1.1)  # log bandwidths closer than this should give the same clusters
 
 
@@ -112,11 +113,40 @@ def with_stability(records: list[BandwidthRecord], sample: Sample) -> list[Bandw
     agreement = np.full((len(records), len(records)), np.nan)
     for i, j in zip(*np.triu_indices(len(records), 1), strict=True):
         if j == i + 1 or logs[j] - logs[i] <= _NEARBY:
-            agreement[i, j] = agreement[j, i] = adjusted_rand_index(
-                records[i].labels, records[j].labels, weights, rows=sample.passes
+            agreement[i, j] = agreement[j, i] = _agreement(
+                records[i].labels, records[j].labels, weights, sample.passes
             )
     means = np.nanmean(agreement, axis=1)
     return [replace(r, stability=float(m)) for r, m in zip(records, means, strict=True)]
+
+
+def _agreement(one: Array, other: Array, weights: Array | None, rows: RowPasses) -> float:
+    """Return the adjusted Rand index; integer weights are equivalent to repeated rows.
+
+    Rows may be those of a Dask collection, and have weights, which scikit-learn does not support.
+    """
+    highest = max(rows.sum(_highest_label, labels, combine=max) for labels in (one, other))
+    table = rows.sum(partial(_contingency, highest + 2), one, other, weights)
+    table = table * min(1.0, _MAX_TOTAL / table.sum())
+    together = _pairs(table).sum()
+    in_one, in_other = _pairs(table.sum(axis=1)).sum(), _pairs(table.sum(axis=0)).sum()
+    expected = in_one * in_other / max(_pairs(table.sum()), np.finfo(float).tiny)
+    most = 0.5 * (in_one + in_other)
+    return 1.0 if most == expected else float((together - expected) / (most - expected))
+
+
+def _highest_label(labels: Array) -> int:
+    return int(labels.max(initial=-1))
+
+
+def _contingency(size: int, one: Array, other: Array, weights: Array | None) -> Array:
+    """Return the total weight of each pair of labels, from -1."""
+    counts = np.bincount((one + 1) * size + other + 1, weights, size**2)
+    return counts.reshape(size, size).astype(np.float64)
+
+
+def _pairs(n: Any) -> Any:
+    return 0.5 * n * (n - 1)
 
 
 def choose_record(records: list[BandwidthRecord]) -> int:

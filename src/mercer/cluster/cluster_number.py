@@ -1,14 +1,8 @@
-"""The number of clusters, from valleys of neighbor graphs, and its calibrated confidence.
+r"""The number of clusters, from a density tree, and how long it persists.
 
-A graph is divided recursively at the deepest valley of its sweep profile
-(:mod:`mercer.cluster.graph_valleys`). A valley of depth z in a part with E edges, with crossing
-weights of at least t on both sides, is significant if
-
-    z - 2 log(1 + E / t) > 1.3.
-
-The logarithm corrects for the number of places at which a valley could be found, about E / t along
-the order. The symmetric neighbor graph decides first. Where it has no significant valley, the
-weighted mutual neighbor graph decides, which has fewer edges between thin clusters.
+The number is that of scikit-learn's HDBSCAN, whose clusters have at least 2 % of the rows and at
+least 10 rows; rows in no cluster of the tree are one cluster. The confidence is the fraction of
+five smallest sizes, from half to twice this one, at which the number is the same.
 """
 
 from __future__ import annotations
@@ -16,21 +10,26 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse.linalg import eigsh
+from sklearn.cluster import HDBSCAN
 
-from mercer.cluster.graph_valleys import Valley, divide
+from mercer.data.points import Points
+from mercer.data.subsampling import random_rows
+from mercer.kernels import Kernel
+from mercer.kernels.neighbors import squared_distances_from
+from mercer.utils.centering import double_center
+from mercer.utils.frames import is_frame
+from mercer.utils.types import Array
 
-__all__ = ["COULD_NOT_TELL", "ClusterNumber", "choose_number"]
+__all__ = ["COULD_NOT_TELL", "ClusterNumber", "choose_number", "dependent_components"]
 
 #: Confidence below which the number of clusters is reported as uncertain.
 COULD_NOT_TELL = 0.5
-_PLACES, _THRESHOLD = 2.0, 1.3  # of significant valleys
-_VECTORS = 2
-_LEAST_DEPTH = 3.0  # valleys that are shallower are never significant
-_MOST_VALLEYS = 150
-_LARGEST_MARGIN = 3.0
-_FEW_ROWS = 30
-# Logistic regression of correct decisions on margin and agreement (docs/decisions.md).
-_INTERCEPT, _SLOPE, _AGREEMENT = -0.64, 1.12, 0.91
+MOST_ROWS = 2000  # of larger samples so many random rows are used
+_SMALLEST, _FEWEST_ROWS = 0.02, 10  # of a cluster
+_SIZES = (0.5, 2**-0.5, 1.0, 2**0.5, 2.0)  # relative to the smallest size
+_LARGER = 1.1  # eigenvalue, relative to the largest one of the permuted table
+_MOST_COMPONENTS = 12
 
 
 class ClusterNumber(NamedTuple):
@@ -40,70 +39,105 @@ class ClusterNumber(NamedTuple):
     ----------
     n_clusters : int
     confidence : float
-        Estimated probability that the number is right.
+        Fraction of the smallest cluster sizes at which the number is the same.
     """
 
     n_clusters: int
     confidence: float
 
 
-class _Count(NamedTuple):
-    """Number of parts, and distances of scores from the threshold: accepted, rejected valleys."""
-
-    n_clusters: int
-    accepted: float
-    rejected: float
-
-
-def choose_number(symmetric: Any, mutual: Any, weighted: Any) -> ClusterNumber:
-    """Choose the number of clusters of neighbor graphs.
+def choose_number(
+    points: Points, kernel: Kernel | None = None, matrix: Array | None = None
+) -> ClusterNumber:
+    """Choose the number of clusters of distinct points.
 
     Parameters
     ----------
-    symmetric, mutual : sparse arrays of shape (n, n)
-        Edges of the symmetric and of the mutual 10-neighbor graph.
-    weighted : sparse array of shape (n, n)
-        The mutual 10-neighbor graph with weights.
-
-    Examples
-    --------
-    >>> from scipy.sparse import csr_array
-    >>> block = np.ones((60, 60)) - np.eye(60)
-    >>> graph = csr_array(np.kron(np.eye(3), block))
-    >>> choose_number(graph, graph, graph).n_clusters
-    3
+    points : Points
+    kernel : Kernel or None
+        Fitted kernel that induces the distance; None for the Euclidean distance. Tables are
+        compared by the kernel principal components that their columns have in common.
+    matrix : array of shape (n, n) or None
+        ``kernel(points)``, if it exists already.
     """
-    first = _count(symmetric, symmetric)
-    second = _count(weighted, mutual)
-    chosen = second if first.n_clusters == 1 else first
-    if chosen.n_clusters == 1:
-        margin = min(first.rejected, second.rejected)
-    else:
-        margin = min(chosen.accepted, chosen.rejected)
-    agree = first.n_clusters == second.n_clusters
-    if chosen.n_clusters == 1 and symmetric.shape[0] < _FEW_ROWS:  # no valley could be significant
-        margin, agree = 0.0, False
-    logit = _INTERCEPT + _SLOPE * min(margin, _LARGEST_MARGIN) + _AGREEMENT * agree
-    return ClusterNumber(chosen.n_clusters, float(1 / (1 + np.exp(-logit))))
+    some = random_rows(points.n, MOST_ROWS)
+    if matrix is not None:
+        matrix = matrix[np.ix_(some, some)]
+    data = points.take(some).data
+    if is_frame(data):
+        assert kernel is not None
+        data = dependent_components(data, kernel, matrix)
+    elif kernel is not None or matrix is not None:
+        return _persistent_number(_induced_distances(data, kernel, matrix), "precomputed")
+    rows = np.unique(data, axis=0)
+    extent = np.ptp(rows, axis=0).max()
+    return _persistent_number((rows - rows[0]) / (extent if extent > 0 else 1.0), "euclidean")
 
 
-def _count(graph: Any, edges: Any) -> _Count:
-    valleys = divide(graph, edges, _LEAST_DEPTH, n_vectors=_VECTORS, most=_MOST_VALLEYS)
-    significant: list[bool] = []
-    accepted = rejected = np.inf
-    for valley in valleys:
-        margin = _score(valley) - _THRESHOLD
-        is_considered = valley.parent < 0 or significant[valley.parent]
-        significant.append(is_considered and margin > 0)
-        if significant[-1]:
-            accepted = min(accepted, margin)
-        elif is_considered:
-            rejected = min(rejected, -margin)
-    return _Count(sum(significant) + 1, accepted, rejected)
+def _persistent_number(rows: Array, metric: str) -> ClusterNumber:
+    size = max(_FEWEST_ROWS, _SMALLEST * len(rows))
+    counts = [_count(rows, max(2, round(factor * size)), metric) for factor in _SIZES]
+    chosen = counts[_SIZES.index(1.0)]
+    return ClusterNumber(chosen, counts.count(chosen) / len(counts))
 
 
-def _score(valley: Valley) -> float:
-    """Return the depth, corrected for the number of places where a valley could be."""
-    if valley.depth <= 0:
-        return -np.inf
-    return valley.depth - _PLACES * float(np.log1p(valley.edges / max(valley.sides, 1.0)))
+def _count(rows: Array, smallest: int, metric: str) -> int:
+    if len(rows) < 2 * smallest:
+        return 1
+    tree = HDBSCAN(min_cluster_size=smallest, metric=metric, copy=True)
+    return max(1, int(tree.fit(rows).labels_.max()) + 1)
+
+
+def _induced_distances(data: Any, kernel: Kernel | None, matrix: Array | None) -> Array:
+    """Return the distances of different points in feature space."""
+    if matrix is None:
+        assert kernel is not None
+        matrix = np.asarray(kernel(data))
+    own = matrix.diagonal()
+    squares = squared_distances_from(own, own, matrix)
+    different = np.flatnonzero((squares == 0).argmax(axis=1) == np.arange(len(squares)))
+    distances = np.sqrt(squares[np.ix_(different, different)])
+    return (distances + distances.T) / 2  # HDBSCAN compares both triangles up to rounding error
+
+
+def dependent_components(frame: Any, kernel: Kernel, matrix: Array | None = None) -> Array:
+    """Return the kernel principal components of a table with more variance than by chance.
+
+    Categories separate the rows of a table even if the columns are independent, so gaps between
+    rows do not show clusters. Components whose variance exceeds the largest one of a table with
+    independently permuted columns come from dependence (parallel analysis).
+
+    Parameters
+    ----------
+    frame : DataFrame
+    kernel : Kernel
+        Fitted.
+    matrix : array of shape (n, n) or None
+        ``kernel(frame)``, if it exists already.
+
+    Returns
+    -------
+    array of shape (n, m)
+        With at least one column.
+    """
+    rng = np.random.default_rng(0)
+    n = len(frame)
+    permuted = frame.copy()
+    for place in range(frame.shape[1]):
+        permuted.isetitem(place, frame.iloc[rng.permutation(n), place].array)
+    values, vectors = _leading(kernel(frame) if matrix is None else matrix)
+    reference, _ = _leading(kernel(permuted))
+    is_larger = np.append(values > _LARGER * reference[0], False)
+    count = max(1, int(np.argmin(is_larger)))
+    return vectors[:, :count] * np.sqrt(np.maximum(values[:count], 0.0))
+
+
+def _leading(gram: Array) -> tuple[Array, Array]:
+    """Return the leading eigenvalues, relative to the trace, and eigenvectors of centered K."""
+    n = len(gram)
+    K = double_center(np.array(gram, dtype=np.float64), np.full(n, n**-0.5))
+    start = np.random.default_rng(0).normal(size=n)
+    values, vectors = eigsh(K, k=min(_MOST_COMPONENTS, n - 1), v0=start)
+    order = np.argsort(-values)
+    trace = max(float(np.trace(K)), float(np.finfo(np.float64).tiny))
+    return values[order] / trace, vectors[:, order]

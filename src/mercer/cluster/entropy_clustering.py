@@ -11,9 +11,13 @@ import numpy as np
 from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.bandwidth import fit_kernel
 from mercer.cluster.angular import (
     AngularClusters,
+    ClusterMeans,
     angular_kmeans,
+    assign_points,
+    check_isolated,
     shortest,
 )
 from mercer.cluster.bandwidth_sweep import (
@@ -25,8 +29,7 @@ from mercer.cluster.bandwidth_sweep import (
     subsample,
     with_stability,
 )
-from mercer.cluster.isolated_points import ClusterMeans, assign_points, check_isolated
-from mercer.cluster.spectroscopy import groups_of
+from mercer.cluster.cluster_number import MOST_ROWS, choose_number
 from mercer.data.points import Points, validate_points, validate_weights
 from mercer.data.rowwise import rowwise
 from mercer.decomposition.base import KernelEstimator, own_points
@@ -42,7 +45,7 @@ from mercer.errors import (
     warn,
 )
 from mercer.gram import FactoredGram, GramOperator, Sample
-from mercer.kernels import Kernel, as_kernel
+from mercer.kernels import Kernel, Stationary, as_kernel
 from mercer.utils.estimators import all_or_nothing
 from mercer.utils.progress import ProgressBar, show_progress
 from mercer.utils.resources import blas_threads_for
@@ -67,8 +70,8 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     Parameters
     ----------
     n_clusters : int or "auto"
-        "auto" counts eigenvectors without a change of sign
-        (:func:`mercer.cluster.spectroscopy.find_groups`); the result may be 1.
+        "auto" chooses the number by a density tree, as :class:`SpectralClustering` does; the
+        result may be 1.
     kernel : str or Kernel
         "gaussian" ("rbf"), "laplacian", "polynomial", "linear", "sigmoid", "cosine",
         "precomputed", or a kernel object. A bandwidth of "auto", the default, is chosen by a
@@ -305,9 +308,10 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
 
     def _labels(self, points: Points) -> Array:
         project = self.spectrum_.without_points().project
-        means = getattr(self, "_means", None)  # absent in older model files
         directions = self.cluster_centers_
-        return points.map_rows(partial(assign_points, project, directions, self._zero_norm, means))
+        return points.map_rows(
+            partial(assign_points, project, directions, self._zero_norm, self._means)
+        )
 
     _per_row_attributes: ClassVar[tuple[str, ...]] = ("labels_", "path_", "sweep_rows_")
 
@@ -351,8 +355,18 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
 
     def _count(self, kernel: Kernel, points: Points, weights: Array | None) -> int:
         if isinstance(self.n_clusters, str) and self.n_clusters == "auto":
-            return groups_of(kernel, points, weights).n_groups
+            return _choose_number(kernel, points, weights)
         return check_integer(self.n_clusters, "n_clusters", remedy="Or pass 'auto'.")
+
+
+def _choose_number(kernel: Kernel, points: Points, weights: Array | None) -> int:
+    if points.kind == "vectors":
+        _, points, weights = subsample(points, weights, MOST_ROWS)
+    if isinstance(kernel, Stationary):
+        return choose_number(points).n_clusters
+    with suppress_warnings():
+        sample = Sample.of(fit_kernel(kernel, points, weights), points, weights)
+    return choose_number(sample.points, sample.kernel, sample.matrix).n_clusters
 
 
 @dataclass(frozen=True)

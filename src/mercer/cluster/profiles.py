@@ -2,8 +2,9 @@
 
 Effect sizes of all kinds of columns are comparable. For numbers and dates the effect is the
 cluster's median minus the median of all rows, in robust standard deviations. For categories and
-words it is Cohen's h of the proportions in the cluster and in all rows. See
-:mod:`mercer.cluster.effect_sizes`.
+words it is Cohen's h of the proportions in the cluster and in all rows (J. Cohen, Statistical Power
+Analysis for the Behavioral Sciences, 2nd ed., 1988, chapter 6). About 0.2 is small, 0.5 medium and
+0.8 large.
 """
 
 from __future__ import annotations
@@ -16,18 +17,18 @@ from typing import Any
 
 import numpy as np
 
-from mercer.cluster.effect_sizes import cohens_h, robust_scale
 from mercer.tables import Table, as_table
 from mercer.tables.columns import ColumnType
 from mercer.utils.types import Array
 
-__all__ = ["SMALL", "Trait", "cluster_traits", "describe_clusters"]
+__all__ = ["SMALL", "Trait", "cluster_traits", "cohens_h", "describe_clusters", "robust_scale"]
 
 #: Effects with a smaller absolute value are not shown in reports.
 SMALL = 0.2
 _TEXT_ROWS = 20_000
 _MISSING = "(missing)"
 _WORD = re.compile(r"\w+")
+_NORMAL_IQR = 1.349  # interquartile range of the standard normal distribution
 
 
 @dataclass(frozen=True)
@@ -230,3 +231,17 @@ def _most_different(effects: Array) -> int:
     The second applies if no effect reaches ``SMALL``.
     """
     return int(np.argmax(effects)) if effects.max() >= SMALL else int(np.argmax(np.abs(effects)))
+
+
+def robust_scale(values: Array) -> float:
+    """Return the interquartile range divided by 1.349, or the standard deviation if that is 0.
+
+    Both estimate the standard deviation of a normal distribution.
+    """
+    low, high = np.quantile(values, [0.25, 0.75])
+    return float((high - low) / _NORMAL_IQR) or float(np.std(values))
+
+
+def cohens_h(p: Array, q: Array) -> Array:
+    r"""Return Cohen's :math:`h = 2 \arcsin \sqrt p - 2 \arcsin \sqrt q` of two proportions."""
+    return np.asarray(2 * np.arcsin(np.sqrt(p)) - 2 * np.arcsin(np.sqrt(q)))

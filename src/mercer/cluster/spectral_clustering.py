@@ -12,42 +12,50 @@ from sklearn.base import ClusterMixin
 
 from mercer.bandwidth import fit_kernel
 from mercer.cluster.cluster_number import COULD_NOT_TELL, choose_number
-from mercer.cluster.dependent_components import dependent_components
-from mercer.cluster.graph_clusters import (
+from mercer.cluster.graphs import (
     ENTROPY_POOL,
     ClusterRows,
     Embedding,
     KernelRecord,
-    ReferenceGraphs,
     StoredKernel,
+    Voters,
     candidate_kernels,
+    conductances,
     embed_rows,
+    mutual_graph,
+    voters_of,
 )
-from mercer.cluster.neighbor_votes import Voters, voters_of
 from mercer.data.points import Points, Sample, select_rows, validate_points, validate_weights
 from mercer.data.rowwise import rowwise
 from mercer.data.subsampling import random_rows, select_representatives
 from mercer.decomposition.base import KernelEstimator, own_points
 from mercer.errors import IdentifiabilityWarning, suppress_warnings, warn
-from mercer.kernels import Kernel, Neighbors, SelfTuning, Stationary, as_kernel, table_kernel
+from mercer.kernels import (
+    Gaussian,
+    Kernel,
+    Neighbors,
+    SelfTuning,
+    Stationary,
+    as_kernel,
+    table_kernel,
+)
 from mercer.kernels.neighbors import NeighborPairs
+from mercer.tables import Preparation
 from mercer.utils.estimators import all_or_nothing
 from mercer.utils.frames import as_frame, is_frame
 from mercer.utils.progress import ProgressBar, show_progress
-from mercer.utils.quantiles import distinct_rows
 from mercer.utils.sparse_rows import column_ranges
 from mercer.utils.types import Array
 from mercer.utils.validation import check_choice, check_integer, check_real, warn_if_heavy
 from mercer.utils.weight_totals import multiplicities
 
-__all__ = ["KernelRecord", "SpectralClustering"]
+__all__ = ["KernelRecord", "SpectralClustering", "describe_kernel", "table_clustering"]
 
 _CHOICE_ROWS = 2000  # on which kernels are compared
 _ROWS_PER_CLUSTER = 30
 _SPARSE_ROWS, _DENSE_ROWS = 20_000, 5000
 _UNEQUAL_SCALES = 10.0  # largest standard deviation, relative to the median one
 _MANY_CLUSTERS = 60  # for which n_clusters="auto" has enough rows
-_TABLE_CONFIDENCE = 0.45  # at most: numbers of clusters of mixed tables are often wrong
 _RANGES = 1e-150, 1e152  # of columns whose squared distances neither underflow nor overflow
 
 
@@ -56,8 +64,8 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
 
     The rows of the k leading eigenvectors of :math:`D^{-1/2} K D^{-1/2}` are normalized and
     clustered by k-means (Ng, Jordan and Weiss). K is a kernel matrix without its diagonal and D the
-    diagonal matrix of its row sums. With ``kernel="auto"`` several kernels are tried on at most
-    2000 rows (``max_rows``), and the clustering with the lowest normalized cut on the mutual
+    diagonal matrix of its row sums. With ``kernel="auto"`` three neighbor graphs are tried on at
+    most 2000 rows (``max_rows``), and the clustering with the lowest normalized cut on the mutual
     10-neighbor graph is chosen.
 
     Parameters
@@ -65,8 +73,8 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     n_clusters : int or "auto"
         "auto" chooses the number of clusters, which may be 1 (see the notes).
     kernel : "auto", str or Kernel
-        "auto" compares mutual neighbor graphs with 7 to 30 neighbors, with and without weights, the
-        10-neighbor graph, a self-tuning kernel and Gaussian kernels of two bandwidths. A kernel
+        "auto" compares weighted mutual neighbor graphs with 10 and 20 neighbors, and the
+        10-neighbor graph. A kernel
         object such as ``SelfTuning(7)``, ``Neighbors(10)`` or ``Gaussian(1.0)`` is used as it is;
         its values must not be negative. Data frames with columns that are not numbers, or
         with missing values, are compared by :func:`~mercer.kernels.table_kernel` if the kernel is
@@ -100,12 +108,12 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     kernel_ : Kernel
         The fitted kernel that was chosen.
     path_ : list of KernelRecord
-        The kernels that were tried, with the cost and the labels of each; empty if the kernel and
-        the number of clusters were given.
+        The kernels that were tried, with the cost and the labels of each; empty if the kernel was
+        given.
     confidence_ : float
-        With ``n_clusters="auto"``: estimated probability that the number of clusters is right,
-        calibrated on numeric data with known clusters, and at most 0.45 for other tables; nan if
-        the number was given. Below 0.5 a warning says that the number could not be determined.
+        With ``n_clusters="auto"``: fraction of five smallest cluster sizes at which the density
+        tree has this number of clusters; nan if the number was given. Below 0.5 a warning says that
+        the number could not be determined.
     spectrum_ : Spectrum
         Of the normalized kernel matrix of the rows in the graph.
 
@@ -119,12 +127,13 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     A sparse graph with at most ``n_clusters`` connected components, each with more rows than
     ``n_neighbors``, is used as it is. Others get the edges of a minimum spanning tree.
 
-    ``n_clusters="auto"`` divides the 10-neighbor graph recursively. Rows are ordered by one of two
-    eigenvectors of the graph, and the edges that cross each position of the order are counted. A
-    part is divided where this count has a valley that is deeper than fluctuations within one
-    cluster. The leaves are the clusters. For tables with columns that are not numbers, the graph is
-    that of the kernel principal components that the columns have in common. ``confidence_`` depends
-    on how clearly the valleys pass or fail this test, and on whether two graphs agree.
+    ``n_clusters="auto"`` counts the clusters that scikit-learn's HDBSCAN finds with a
+    ``min_cluster_size`` of 2 % of the distinct rows (at least 10; at most 2000 random rows are
+    used). Rows without any split are one cluster. The count is repeated with
+    half to twice this size (factors 0.5, 0.71, 1, 1.41, 2), and ``confidence_`` is the fraction of
+    these sizes with the same number. Tables with columns that are not numbers are compared by the
+    kernel principal components that their columns have in common, other data by the distance that
+    their kernel induces.
 
     References
     ----------
@@ -194,6 +203,8 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
                 f"X has {rows.n} distinct row with a positive weight (n_samples={points.n}). Pass "
                 "at least two different rows."
             )
+        self.path_: list[KernelRecord] = []
+        self.confidence_ = float("nan")
         with show_progress() if self.verbose else nullcontext():
             embedding, labels = self._cluster(affinity, rows)
         self.kernel_ = embedding.kernel
@@ -291,71 +302,46 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     # --- kernels and numbers of clusters --------------------------------------------------------
 
     def _cluster(self, affinity: _Affinity, rows: ClusterRows) -> tuple[Embedding, Array]:
-        """Return the clustering with the lowest cost."""
+        """Return the clustering, with the kernel of lowest cost if several are compared."""
         stored = rows.with_stored_distances()
-        tree = None if rows.matrix is not None or rows.n < 2 else stored.tree()
-        kernels = candidate_kernels(rows) if affinity.kernel is None else [affinity.kernel]
-        with suppress_warnings():
-            fitted = [fit_kernel(one, rows.points, rows.weights) for one in kernels]
-        self.path_, self.confidence_ = [], float("nan")
-        if self.n_clusters != "auto" and len(fitted) == 1:
-            embedding = self._embed(rows, fitted[0], int(self.n_clusters), tree)
-            return embedding, embedding.cluster(int(self.n_clusters), self.components)
-        if tree is None:
-            raise ValueError(
-                f"n_clusters={self.n_clusters!r} needs distances, which a precomputed kernel does "
-                "not give. Pass a number, or a kernel object."
-            )
-        shared, compared = stored if affinity.kernel is None else rows, fitted
-        if shared is not rows:
+        tree = None if rows.matrix is not None else stored.tree()
+        k = self._choose_number(rows, stored) if self.n_clusters == "auto" else int(self.n_clusters)
+        if affinity.kernel is not None:
+            with suppress_warnings():
+                kernel = fit_kernel(affinity.kernel, rows.points, rows.weights)
+            embedding = self._embed(rows, kernel, k, tree)
+            return embedding, embedding.cluster(k, self.components)
+        assert tree is not None
+        fitted = [fit_kernel(one, rows.points, rows.weights) for one in candidate_kernels(rows)]
+        compared = fitted
+        if stored is not rows:
             compared = [
-                fit_kernel(one, shared.points, shared.weights) for one in candidate_kernels(shared)
+                fit_kernel(one, stored.points, stored.weights) for one in candidate_kernels(stored)
             ]
-        graphs = ReferenceGraphs.of(stored, tree)
-        if self.n_clusters == "auto":
-            is_table = is_frame(rows.points.data)
-            k = self._count_table(rows, stored) if is_table else self._count(stored, graphs, tree)
-        else:
-            k = int(self.n_clusters)
-        embeddings = []
+        graph, embeddings = mutual_graph(stored, tree), []
         with ProgressBar(len(fitted), "kernels", always=self.verbose) as bar:
             for done, (kernel, one) in enumerate(zip(fitted, compared, strict=True), start=1):
-                embeddings.append(self._embed(shared, one, k, tree))
+                embeddings.append(self._embed(stored, one, k, tree))
                 labels = embeddings[-1].cluster(k, self.components)
-                self.path_.append(graphs.record(kernel, labels))
+                cost = float(conductances(graph, labels, k).mean())
+                self.path_.append(KernelRecord(kernel, k, cost, labels))
                 bar.step(done)
         best = int(np.argmin([record.cost for record in self.path_]))
         embedding = embeddings[best]
-        if shared is not rows:
+        if stored is not rows:
             embedding = embedding.of_rows(rows, fitted[best])
         return embedding, self.path_[best].labels
 
-    def _count_table(self, rows: ClusterRows, stored: ClusterRows) -> int:
-        """Choose the number of clusters of a table, from components that columns share."""
-        assert rows.distance is not None
-        gram = stored.distance.values if isinstance(stored.distance, StoredKernel) else None
-        scores = dependent_components(rows.points.data, rows.distance, gram)
-        weights = np.ones(rows.n) if rows.weights is None else rows.weights
-        chosen, counts = distinct_rows(scores, weights)  # small tables have equal rows
-        components = ClusterRows(Points(scores[chosen]), counts, None)
-        tree = components.tree()
-        graphs = ReferenceGraphs.of(components, tree)
-        return self._count(components, graphs, tree, _TABLE_CONFIDENCE)
-
-    def _count(
-        self, rows: ClusterRows, graphs: ReferenceGraphs, tree: NeighborPairs, largest: float = 1.0
-    ) -> int:
-        """Choose the number of clusters, with a confidence of at most ``largest``."""
-        weighted = graphs.weighted(rows, tree)
-        # An edge between rows with multiplicity is as many edges; a typical one counts once.
-        unit = 1.0 if rows.weights is None else float(np.mean(rows.weights)) ** 2
-        chosen = choose_number(graphs.symmetric / unit, graphs.mutual / unit, weighted / unit)
-        chosen = chosen._replace(confidence=min(chosen.confidence, largest))
+    def _choose_number(self, rows: ClusterRows, stored: ClusterRows) -> int:
+        matrix = rows.matrix
+        if isinstance(stored.distance, StoredKernel):
+            matrix = stored.distance.values
+        chosen = choose_number(rows.points, rows.distance, matrix)
         self.confidence_ = chosen.confidence
         if chosen.confidence < COULD_NOT_TELL:
             warn(
-                f"Could not tell the number of clusters: n_clusters_={chosen.n_clusters} is right "
-                f"with an estimated probability of {chosen.confidence:.2f} only. Pass n_clusters "
+                f"Could not tell the number of clusters: n_clusters_={chosen.n_clusters} is found "
+                f"at {chosen.confidence:.0%} of the smallest cluster sizes only. Pass n_clusters "
                 "if you know it.",
                 IdentifiabilityWarning,
             )
@@ -460,3 +446,61 @@ def _scaled(data: Any, scale: Array | None) -> Any:
 
 def _assign_points(voters: Voters, scale: Array | None, points: Points) -> Array:
     return voters(Points(_scaled(points.data, scale), points.kind))
+
+
+# --- tables --------------------------------------------------------------------------------------
+
+
+def table_clustering(
+    preparation: Preparation,
+    n_clusters: int | Literal["auto"] = "auto",
+    *,
+    bandwidth: float | str = "auto",
+    noise: float = 0.0,
+    solver: Any = "auto",
+    verbose: bool = False,
+) -> SpectralClustering:
+    """Return a clustering for the data of a prepared table, not fitted.
+
+    With the bandwidth "auto" several kernels are compared; any other bandwidth selects the kernel
+    of the table with this bandwidth. Columns are standardized by the table's pipeline only. Tables
+    of numbers with missing values get a self-tuning kernel with the distance of the table's kernel.
+
+    Parameters
+    ----------
+    preparation : Preparation
+    n_clusters : int or "auto"
+    bandwidth : float or str
+        As requested for ``preparation``.
+    noise : float
+        Fraction of the rows that are labeled -1.
+    solver : str or solver
+    verbose : bool
+    """
+    kernel: str | Kernel = "auto"
+    if bandwidth != "auto":
+        kernel = preparation.kernel
+    elif set(preparation.table.column_types.values()) == {"number"} and preparation.table.missing:
+        kernel = SelfTuning(kernel=preparation.kernel)
+    return SpectralClustering(
+        n_clusters,
+        kernel=kernel,
+        standardize=False,
+        noise=noise,
+        solver=solver,
+        verbose=verbose,
+    )
+
+
+def describe_kernel(kernel: Kernel) -> str:
+    """Describe a kernel of a spectral clustering."""
+    if isinstance(kernel, Neighbors):
+        mutual = "mutual " if kernel.mutual else ""
+        weighted = ", weighted by distance" if kernel.mode == "weighted" else ""
+        return f"graph of {mutual}nearest neighbors ({kernel.n_neighbors} per row{weighted})"
+    if isinstance(kernel, SelfTuning):
+        return (
+            "Gaussian kernel with one bandwidth per row (from its distance to neighbor "
+            f"{kernel.n_neighbors})"
+        )
+    return "Gaussian kernel" if isinstance(kernel, Gaussian) else "product of column kernels"

@@ -100,7 +100,7 @@ CLASSES: dict[str, tuple[str, str]] = {
     "mercer.internal.Basis": ("mercer.density.orthogonal_series", "Basis"),
     "mercer.internal.Coordinates": ("mercer.bandwidth.adaptive_density", "Coordinates"),
     "mercer.internal.ChartCalibration": ("mercer.monitoring.control_charts", "ChartCalibration"),
-    "mercer.internal.ClusterMeans": ("mercer.cluster.isolated_points", "ClusterMeans"),
+    "mercer.internal.ClusterMeans": ("mercer.cluster.angular", "ClusterMeans"),
     "mercer.internal.Calibration": ("mercer.utils.conformal", "Calibration"),
     "mercer.internal.Mahalanobis": ("mercer.novelty.mahalanobis", "Mahalanobis"),
     "mercer.internal.MixtureScore": ("mercer.novelty.statistics", "MixtureScore"),
@@ -146,9 +146,9 @@ CLASSES: dict[str, tuple[str, str]] = {
         "mercer.density.stacked_density",
         "SelectedGaussianMixture",
     ),
-    "mercer.internal.KernelRecord": ("mercer.cluster.graph_clusters", "KernelRecord"),
+    "mercer.internal.KernelRecord": ("mercer.cluster.graphs", "KernelRecord"),
     "mercer.internal.NormalizedExpansion": ("mercer.gram.sparse", "NormalizedExpansion"),
-    "mercer.internal.Voters": ("mercer.cluster.neighbor_votes", "Voters"),
+    "mercer.internal.Voters": ("mercer.cluster.graphs", "Voters"),
     "mercer.internal.WindowSum": ("mercer.gram.kernel_sums", "WindowSum"),
 }
 _SKLEARN = {

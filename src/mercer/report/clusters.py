@@ -10,7 +10,7 @@ import numpy as np
 from mercer import SpectralClustering
 from mercer.cluster.cluster_number import COULD_NOT_TELL
 from mercer.cluster.profiles import SMALL, Trait, cluster_traits
-from mercer.cluster.table_clusters import describe_kernel, known_confidence, table_clustering
+from mercer.cluster.spectral_clustering import describe_kernel, table_clustering
 from mercer.errors import ColumnWarning, IdentifiabilityWarning, suppress_warnings
 from mercer.plots import EmbeddingDisplay
 from mercer.report.components import Spectra, rows_drawn
@@ -63,7 +63,7 @@ class Counting:
     requested : bool
         Whether the user requested the number in use.
     confidence : float
-        Estimated probability that ``suggested`` is right.
+        Fraction of smallest cluster sizes at which ``suggested`` is found.
     """
 
     chosen: int
@@ -91,9 +91,9 @@ class Clusters(Section):
         Differences between each cluster and all rows.
     counting : Counting
     cost : float or None
-        Mean conductance; None if the kernel and the number of clusters were given.
+        Mean conductance; None if the kernel was given.
     confidence : float or None
-        Estimated probability that the number of clusters is right; None if it was given.
+        Fraction of smallest cluster sizes with this number of clusters; None if it was given.
     kernels : int
         Number of kernels that were compared.
     estimator : SpectralClustering
@@ -252,9 +252,9 @@ class Clusters(Section):
         counting = self.counting
         confidence = format_percent(counting.confidence)
         meaning = (
-            "The number is the number of parts into which the graph of the 10 nearest neighbors of "
-            "each row divides at significant gaps. Confidence is the fraction of correct numbers "
-            "among test data with equally clear gaps."
+            "The number is that of the clusters of a density tree (HDBSCAN) with at least 2 % of "
+            "the rows. Confidence is the fraction of smallest sizes, from half to twice this one, "
+            "with the same number."
         )
         if counting.requested:
             found = f"You requested {format_count(counting.chosen, 'cluster')}."
@@ -346,7 +346,7 @@ def find_clusters(
             others = [one.labels for one in records]
             persistence = _persistence(chosen.labels == number, others)
         each.append(Cluster(number, size, size / len(numbers), persistence))
-    confidence = known_confidence(fitted)
+    confidence = None if np.isnan(fitted.confidence_) else fitted.confidence_
     counting = steps.run("number of clusters", lambda: _count(model, len(each), confidence))
     traits = steps.run("cluster profiles", lambda: cluster_traits(model.table, numbers))
     return Clusters(

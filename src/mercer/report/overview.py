@@ -187,8 +187,8 @@ def _about_clusters(analysis: Analysis) -> list[str]:
     elif not counting.requested and counting.is_uncertain:
         found.append(
             "Could not tell the number of clusters: the number in use, "
-            f"{counting.chosen}, is right with an estimated probability of "
-            f"{format_percent(counting.confidence)}. Request a number if you know it."
+            f"{counting.chosen}, is found at {format_percent(counting.confidence)} of the smallest "
+            "cluster sizes only. Request a number if you know it."
         )
     unstable = [
         f"{one.number} ({one.persistence:.2f})"

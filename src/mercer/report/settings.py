@@ -8,11 +8,12 @@ from typing import Any, Literal
 import numpy as np
 
 from mercer import EntropyClustering
-from mercer.cluster.cluster_count import can_vary_bandwidth, validate_request
-from mercer.cluster.table_clusters import describe_kernel
+from mercer.bandwidth import fit_kernel
+from mercer.cluster.spectral_clustering import describe_kernel
+from mercer.data.points import validate_points
 from mercer.data.subsampling import random_rows, representative_rows, take_rows
 from mercer.errors import RankError, suppress_warnings
-from mercer.kernels import Kernel
+from mercer.kernels import Kernel, as_kernel
 from mercer.plots import BandwidthDisplay
 from mercer.plots.style import HIGHLIGHT, MUTED
 from mercer.report.clusters import SWEEP_ROWS, Clusters
@@ -168,7 +169,7 @@ class Settings(Section):
         if clusters.kernels < 2:
             return value, "The default for tables of numbers with missing values."
         return value, (
-            f"Chosen without labels among {clusters.kernels} neighbor graphs and kernels: its "
+            f"Chosen without labels among {clusters.kernels} neighbor graphs: its "
             "clusters are cut from each other at the lowest cost on the graph of mutual 10 nearest "
             "neighbors."
         )
@@ -292,7 +293,7 @@ def sweep_widths(data: Any, kernel: str | Kernel, n_clusters: int) -> Sweep | No
         None if there are fewer different rows than clusters, or if the kernel has no bandwidth.
     """
     check_integer(n_clusters, "n_clusters")
-    data, kernel = validate_request(data, kernel)
+    data, kernel = _validate_request(data, kernel)
     is_frame = hasattr(data, "iloc")
     weights = None
     rows = random_rows(len(data), SWEEP_ROWS)
@@ -301,7 +302,7 @@ def sweep_widths(data: Any, kernel: str | Kernel, n_clusters: int) -> Sweep | No
     count = max(n_clusters, 2)
     sample = take_rows(data, rows)
     distinct = len(sample) if is_frame else len(np.unique(sample, axis=0))
-    if distinct < count or not can_vary_bandwidth(sample, kernel):
+    if distinct < count or not _can_vary_bandwidth(sample, kernel):
         return None
     clustering = EntropyClustering(
         count, kernel=kernel, bandwidths=BANDWIDTH_FACTORS if is_frame else None
@@ -331,3 +332,41 @@ def sweep_widths(data: Any, kernel: str | Kernel, n_clusters: int) -> Sweep | No
 
 def _capitalize(text: str) -> str:
     return text[0].upper() + text[1:]
+
+
+def _validate_request(data: Any, kernel: str | Kernel) -> tuple[Any, Kernel]:
+    """Return an array or a data frame, and a kernel; raise what estimators raise.
+
+    Results for equal rows, few rows or subsamples need no fit to all rows, so invalid values and
+    parameters are looked for here.
+    """
+    kernel = as_kernel(kernel)
+    points = validate_points(data, kernel)
+    with suppress_warnings():
+        if kernel.compares == "vectors" and not points.is_chunked:
+            data = points.data
+            rows = np.random.default_rng(0).normal(size=(10, data.shape[1]))
+            fit_kernel(kernel, rows)(rows[:1])  # rules cannot be applied to equal rows
+        elif hasattr(data, "iloc"):
+            fit_kernel(kernel, data)(data.iloc[:1], data)
+        else:
+            raise TypeError(
+                f"Clusters of a {type(data).__name__} with the kernel {kernel!r} cannot be "
+                "found. Pass an array of numbers or a data frame."
+            )
+    return data, kernel
+
+
+def _can_vary_bandwidth(data: Any, kernel: Kernel) -> bool:
+    """Return whether there are several bandwidths to compare.
+
+    There are none for an array of equal rows, and for a data frame whose kernel has no bandwidth
+    (a single text column, for example).
+    """
+    if not hasattr(data, "iloc"):
+        return not _all_rows_equal(data)
+    return fit_kernel(kernel, data).has_bandwidth
+
+
+def _all_rows_equal(data: Any) -> bool:
+    return not hasattr(data, "iloc") and bool((np.asarray(data) == data[:1]).all())

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.linalg import qr
 
 from mercer.utils.types import Array
 
@@ -33,7 +32,6 @@ __all__ = [
     "has_no_overlap",
     "is_sign_free",
     "largest_entry_signs",
-    "separate_ties",
     "terms_for_fraction",
     "tie_groups",
     "tie_sizes",
@@ -157,30 +155,6 @@ def _reflected_diagonal(values: Array, mirror: Array) -> Array:
     """Return the diagonal of ``R diag(values) R``, ``R = I - 2 mirror mirror'``."""
     mean = float(values @ mirror**2)
     return np.asarray(values - 4 * values * mirror**2 + 4 * mean * mirror**2)
-
-
-def separate_ties(
-    values: Array, vectors: Array, tolerance: float, weights: Array | None = None
-) -> Array:
-    """Replace tied vectors by a basis of their space with few non-zero rows in common.
-
-    If the space is spanned by vectors with disjoint supports, such as the indicators of equal
-    groups, the result consists of these vectors. Columns keep their (weighted) length, but are not
-    orthogonal in general.
-
-    >>> mixed = np.array([[1.0, 1.0], [1.0, -1.0]]) / np.sqrt(2)
-    >>> np.sort(np.abs(separate_ties(np.array([1.0, 1.0]), mixed, 1e-9)).round(12), axis=1)
-    array([[0., 1.],
-           [0., 1.]])
-    """
-    vectors = vectors.copy()
-    for group in tie_groups(values, tolerance):
-        space = vectors[:, group]
-        pivots = qr(space.T, mode="r", pivoting=True)[1][: space.shape[1]]
-        basis = np.linalg.solve(space[pivots].T, space.T).T
-        squares = basis**2 if weights is None else weights[:, None] * basis**2
-        vectors[:, group] = basis / np.sqrt(squares.sum(axis=0))
-    return vectors
 
 
 # --- signs ----------------------------------------------------------------------------------------

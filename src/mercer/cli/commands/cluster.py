@@ -40,7 +40,7 @@ class ClusterTask(Task):
         """Return the task with the estimator for a table and a bandwidth."""
         if self.method == "entropy":
             return replace(self, unfitted=self._entropy_clustering(preparation, bandwidth))
-        from mercer.cluster.table_clusters import table_clustering
+        from mercer.cluster.spectral_clustering import table_clustering
 
         clustering = table_clustering(
             preparation, self.clusters, bandwidth=bandwidth, noise=self.noise
@@ -50,17 +50,13 @@ class ClusterTask(Task):
     def _entropy_clustering(self, preparation: Preparation, bandwidth: float | str) -> Any:
         """Return entropy clustering; it sweeps the bandwidth of a Gaussian kernel with "auto".
 
-        The number of clusters and the bandwidths of tables of the Dask engine are left to the
-        estimator.
+        The bandwidths of tables of the Dask engine are left to the estimator.
         """
         from mercer import EntropyClustering
-        from mercer.cluster.cluster_count import count_clusters
         from mercer.tables import BANDWIDTH_FACTORS, Table
 
         kernel, count, factors = preparation.kernel, self.clusters, None
         if bandwidth == "auto" and isinstance(preparation.table, Table):
-            if count == "auto":
-                count = count_clusters(preparation.data, kernel).chosen
             factors = None if preparation.table.is_numeric else BANDWIDTH_FACTORS
         return EntropyClustering(count, kernel=kernel, bandwidths=factors)
 
@@ -104,13 +100,13 @@ class ClusterTask(Task):
 def _describe_choice(fitted: Any) -> Iterator[str]:
     """Yield the kernel of a spectral clustering, and how clear the number of clusters is."""
     from mercer.cluster.cluster_number import COULD_NOT_TELL
-    from mercer.cluster.table_clusters import describe_kernel, known_confidence
+    from mercer.cluster.spectral_clustering import describe_kernel
 
     compared = len(fitted.path_)
     among = f"; lowest normalized cut of {compared} kernels" if compared > 1 else ""
     yield f"  {describe_kernel(fitted.kernel_)}{among}"
-    confidence = known_confidence(fitted)
-    if confidence is None:
+    confidence = fitted.confidence_
+    if confidence != confidence:  # nan: the number was given
         return
     if confidence < COULD_NOT_TELL:
         yield f"  Could not tell the number of clusters ({confidence:.0%} confidence)."
@@ -179,9 +175,7 @@ def cluster(
         A CSV, TSV, Parquet, NPY or NPZ file; - for standard input; or an embedded data set such as
         wine.
     clusters
-        Number of clusters. auto estimates it. For entropy it is the number whose clusters are most
-        stable under changes of the bandwidth; if none is stable, or with --bandwidth or --engine
-        dask, the number is estimated from the spectrum.
+        Number of clusters. auto chooses it by a density tree (HDBSCAN).
     method
         spectral: eigenvectors of a normalized neighbor graph or kernel. entropy: angles between
         kernel entropy components.

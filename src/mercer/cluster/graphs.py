@@ -1,4 +1,4 @@
-"""Spectral clustering of distinct, weighted rows: one kernel, or the best of several."""
+"""Graphs of distinct, weighted rows: spectral embeddings, cuts, and labels of new rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.cluster import KMeans
 
 from mercer.bandwidth import fit_kernel
-from mercer.cluster.graph_partition import conductances, unit_rows
 from mercer.data.points import Points, Sample
 from mercer.eigen import Request
 from mercer.eigen.decompose import PlannedGram, decompose
@@ -21,13 +20,14 @@ from mercer.eigen.spectrum import Spectrum
 from mercer.errors import suppress_warnings
 from mercer.gram import NormalizedGram, SparseGram
 from mercer.gram.gram import KernelGram
-from mercer.kernels import Gaussian, Kernel, Neighbors, SelfTuning
+from mercer.kernels import Kernel, Neighbors
 from mercer.kernels.neighbors import (
     NeighborPairs,
     Reference,
     spanning_edges,
     squared_distances_from,
 )
+from mercer.utils.quantiles import weighted_median, weighted_quantile
 from mercer.utils.types import Array
 
 __all__ = [
@@ -35,15 +35,20 @@ __all__ = [
     "ClusterRows",
     "Embedding",
     "KernelRecord",
-    "ReferenceGraphs",
     "StoredKernel",
+    "Voters",
     "candidate_kernels",
+    "conductances",
     "embed_rows",
+    "mutual_graph",
+    "unit_rows",
+    "voters_of",
 ]
 
 _TREE_NEIGHBORS = 15
 _WEAKEST_EDGE = 1e-6  # of a spanning tree; a smaller weight would be rounding error
-_REFERENCE = 10  # neighbors of the graph on which clusterings are compared
+_REFERENCE = 10  # neighbors of the graph on which clusterings are compared, and for densities
+_VOTES = 5
 _STARTS = 10  # of k-means
 _STORED_ROWS = 5000  # at most 200 MB
 ENTROPY_POOL = 3  # leading components per cluster among which those of largest entropy are chosen
@@ -219,60 +224,25 @@ def _entries(matrix: Array, rows: Any, columns: Any) -> Array:
 
 
 def candidate_kernels(rows: ClusterRows) -> list[Kernel]:
-    """Return the kernels that ``kernel="auto"`` compares: graphs, self-tuning and Gaussian."""
-    distance = rows.distance
-    graphs: list[Kernel] = [
-        Neighbors(count, mode=mode, mutual=True, kernel=distance)  # type: ignore[arg-type]
-        for mode, counts in (("weighted", (7, 10, 15, 20)), ("connectivity", (7, 10, 15, 20, 30)))
-        for count in counts
-    ]
-    graphs.append(Neighbors(10, kernel=distance))
-    graphs.append(SelfTuning(7, kernel=distance))
-    if distance is None:
-        scale = float(np.median(rows.neighbor_distances()))
-        graphs += [Gaussian(factor * scale) for factor in (1.0, 2.0)]
-    return graphs
+    """Return the kernels that ``kernel="auto"`` compares.
 
-
-@dataclass(frozen=True, eq=False)
-class ReferenceGraphs:
-    """Graphs on which clusterings are compared, weighted by multiplicities.
-
-    Attributes
-    ----------
-    mutual : sparse array
-        Mutual 10-neighbor graph with the edges of a spanning tree.
-    symmetric : sparse array
-        Symmetric 10-neighbor graph.
+    Mutual graphs separate clusters that touch; the other graph does not isolate rows.
     """
+    distance = rows.distance
+    return [
+        Neighbors(10, mode="weighted", mutual=True, kernel=distance),
+        Neighbors(20, mode="weighted", mutual=True, kernel=distance),
+        Neighbors(10, kernel=distance),
+    ]
 
-    mutual: Any
-    symmetric: Any
 
-    @classmethod
-    def of(cls, rows: ClusterRows, tree: NeighborPairs) -> ReferenceGraphs:
-        """Build both graphs."""
-        kernels = (
-            fit_kernel(
-                Neighbors(_REFERENCE, mutual=mutual, kernel=rows.distance),
-                rows.points,
-                rows.weights,
-            )
-            for mutual in (True, False)
-        )
-        mutual, symmetric = (_gram(rows, kernel, tree).graph() for kernel in kernels)
-        return cls(mutual, symmetric)
+def mutual_graph(rows: ClusterRows, tree: NeighborPairs) -> Any:
+    """Return the mutual 10-neighbor graph with the edges of a spanning tree.
 
-    def record(self, kernel: Kernel, labels: Array) -> KernelRecord:
-        """Return the cost of a clustering."""
-        k = int(labels.max()) + 1
-        cost = float(conductances(self.mutual, labels, k).mean())
-        return KernelRecord(kernel, k, cost, labels)
-
-    def weighted(self, rows: ClusterRows, tree: NeighborPairs) -> Any:
-        """Return the mutual 10-neighbor graph with weights."""
-        kernel = Neighbors(_REFERENCE, mode="weighted", mutual=True, kernel=rows.distance)
-        return _gram(rows, fit_kernel(kernel, rows.points, rows.weights), tree).graph()
+    Edges are weighted by the multiplicities of the rows.
+    """
+    kernel = Neighbors(_REFERENCE, mutual=True, kernel=rows.distance)
+    return _gram(rows, fit_kernel(kernel, rows.points, rows.weights), tree).graph()
 
 
 def embed_rows(
@@ -377,3 +347,131 @@ def _with_edges(matrix: csr_array, kernel: Neighbors, tree: NeighborPairs) -> cs
     weights = np.maximum(kernel.edge_weights(tree), _WEAKEST_EDGE)
     edges = coo_array((weights, (tree.rows, tree.columns)), shape=matrix.shape).tocsr()
     return csr_array(matrix.maximum(edges + edges.T))
+
+
+# --- cuts and new rows ---------------------------------------------------------------------------
+
+
+def conductances(graph: Any, labels: Array, count: int) -> Array:
+    """Return for each cluster the fraction of its edge weights that leave it.
+
+    Their sum is the normalized cut. A cluster without edges has conductance 1.
+
+    Parameters
+    ----------
+    graph : sparse array of shape (n, n)
+        Symmetric, with nonnegative weights.
+    labels : int array of shape (n,)
+        0, …, count - 1.
+    count : int
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> path = csr_array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    >>> conductances(path, np.array([0, 0, 1]), 2)
+    array([0.33333333, 1.        ])
+    """
+    n = len(labels)
+    members = csr_array((np.ones(n), (np.arange(n), labels)), shape=(n, count))
+    between = (members.T @ (graph @ members)).toarray()
+    volumes = between.sum(axis=1)
+    inside = between.diagonal()
+    return np.where(volumes > 0, 1 - inside / np.where(volumes > 0, volumes, 1), 1.0)
+
+
+def unit_rows(V: Array) -> Array:
+    """Return rows divided by their norms; zero rows are unchanged."""
+    norms = np.linalg.norm(V, axis=1, keepdims=True)
+    return np.asarray(V / np.where(norms > 0, norms, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Voters:
+    """Labeled rows.
+
+    A vote has the weight ``exp(-d² / r²)``, where r is the distance of the fifth nearest row. A row
+    at distance 0 decides alone. For a precomputed kernel all rows vote, with their kernel values.
+
+    Parameters
+    ----------
+    points : Points
+    labels : int array of shape (n,)
+    distance : Kernel or None
+        Fitted kernel that induces the distance; None for the Euclidean distance.
+    weights : array of shape (n,)
+        Multiplicities, for the distance to the tenth neighbor.
+    medians : array of shape (k,) or None
+        Median over each cluster of the distance to the tenth neighbor; None if no row is noise.
+    largest_ratio : float
+        Rows whose distance, relative to the median of their cluster, is larger are noise.
+    """
+
+    points: Points
+    labels: Array
+    distance: Kernel | None
+    weights: Array
+    medians: Array | None = None
+    largest_ratio: float = np.inf
+
+    def __call__(self, points: Points) -> Array:
+        """Return the label of every point; -1 for noise."""
+        labels = self._from_kernel(points) if points.kind == "gram" else self._nearest(points)
+        if self.medians is not None:
+            labels[self.ratios(points, labels) > self.largest_ratio] = -1
+        return labels
+
+    def ratios(self, points: Points, labels: Array) -> Array:
+        """Return distances to the tenth neighbor relative to the median of the cluster."""
+        assert self.medians is not None
+        reference = Reference(self.points.data, self.weights)
+        squares = reference.squared_radii(points.data, _REFERENCE, self.distance)
+        return np.asarray(np.sqrt(squares) / self.medians[labels])
+
+    def _from_kernel(self, points: Points) -> Array:
+        members = self.labels[:, None] == np.arange(self.labels.max() + 1)
+        return np.asarray((points.data[:, self.points.data] @ members).argmax(axis=1))
+
+    def _nearest(self, points: Points) -> Array:
+        reference = Reference(self.points.data, self.weights)
+        n_clusters, count = int(self.labels.max()) + 1, min(_VOTES, self.points.n)
+        labels = np.empty(points.n, dtype=self.labels.dtype)
+        for rows, squares, columns in reference.nearest(
+            points.data, np.arange(points.n), count, self.distance
+        ):
+            if squares.shape[1] > count:
+                nearest = np.argpartition(squares, count - 1, axis=1)[:, :count]
+                squares = np.take_along_axis(squares, nearest, axis=1)
+                columns = np.take_along_axis(columns, nearest, axis=1)
+            radii = squares.max(axis=1, keepdims=True)
+            votes = np.exp(-squares / np.where(radii > 0, radii, 1))
+            exact = squares == 0
+            votes = np.where(exact.any(axis=1, keepdims=True), exact, votes)
+            totals = np.zeros((len(rows), n_clusters))
+            at = np.arange(len(rows))[:, None]
+            np.add.at(totals, (at, self.labels[columns]), votes)
+            labels[rows] = totals.argmax(axis=1)
+        return labels
+
+
+def voters_of(rows: ClusterRows, labels: Array, noise: float) -> Voters:
+    """Return the voters of labeled rows; ``noise`` is the fraction of the rows labeled -1."""
+    weights = np.ones(rows.n) if rows.weights is None else rows.weights
+    voters = Voters(rows.points, labels, rows.distance, weights)
+    if noise == 0:
+        return voters
+    if rows.matrix is not None:
+        raise ValueError(
+            f"noise={noise!r} needs distances, which a precomputed kernel does not give. Pass "
+            "noise=0 or a kernel object."
+        )
+    distances = rows.neighbor_distances()
+    medians = np.array(
+        [
+            float(weighted_median(distances[labels == c], weights[labels == c]))
+            for c in range(labels.max() + 1)
+        ]
+    )
+    ratios = distances / medians[labels]
+    limit = float(weighted_quantile(ratios, weights, 1 - noise))
+    return Voters(rows.points, labels, rows.distance, weights, medians, limit)

@@ -1,4 +1,4 @@
-"""Number of clusters by stability and by data spectroscopy; bandwidth sweeps."""
+"""Bandwidth sweeps of the report, and invalid requests."""
 
 import warnings
 
@@ -9,29 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mercer import EntropyClustering
-from mercer.cluster.cluster_count import _most_stable, count_clusters
-from mercer.cluster.spectroscopy import find_groups
 from mercer.errors import InvalidParameterError
 from mercer.kernels import Categorical, Gaussian, Laplacian, Linear, Matern, On, Precomputed
 from mercer.report import analyze
 from mercer.report.settings import sweep_widths
 from mercer.tables import as_table
 from tests.expectations import raises
-
-
-def test_both_counts_agree_on_separated_clusters():
-    rng = np.random.default_rng(0)
-    groups = (((0, 0), 80), ((12, 0), 60), ((0, 14), 40))
-    X = np.concatenate([rng.normal(at, 1, (size, 2)) for at, size in groups])
-    found = count_clusters(X, Gaussian("auto"))
-    assert (found.chosen, found.because) == (3, "agree")
-    assert found.stability[3] > 0.9
-
-
-def test_a_clearly_more_stable_number_takes_precedence_over_spectroscopy():
-    assert _most_stable({2: 0.84, 3: 0.91, 4: 1.0}, groups=3) == 4
-    assert _most_stable({2: 0.84, 3: 0.96, 4: 1.0}, groups=3) == 3
-    assert _most_stable({2: 0.84, 3: 0.89}, groups=3) is None
 
 
 class OneBandwidth(EntropyClustering):
@@ -43,20 +26,15 @@ class OneBandwidth(EntropyClustering):
         return self
 
 
-def test_a_single_bandwidth_gives_no_stability(monkeypatch):
+def test_a_single_bandwidth_gives_no_sweep(monkeypatch):
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(at, 1, size=(20, 2)) for at in (0, 8, 16)])
-    for module in ("cluster.cluster_count", "report.settings"):
-        monkeypatch.setattr(f"mercer.{module}.EntropyClustering", OneBandwidth)
-    found = count_clusters(X, Gaussian("auto"))
-    assert (found.chosen, found.because, found.stability) == (3, "spectroscopy", {})
+    monkeypatch.setattr("mercer.report.settings.EntropyClustering", OneBandwidth)
     assert sweep_widths(X, Gaussian("auto"), 3) is None
 
 
 @pytest.mark.parametrize("n", [2, 20])
-def test_equal_rows_are_one_cluster(n):
-    found = count_clusters(np.ones((n, 2)), Gaussian("auto"))
-    assert (found.chosen, found.because, found.stability) == (1, "spectroscopy", {})
+def test_equal_rows_give_no_sweep(n):
     assert sweep_widths(np.ones((n, 2)), Gaussian("auto"), 1) is None
 
 
@@ -66,23 +44,21 @@ def test_fewer_different_rows_than_clusters_give_no_sweep():
     assert sweep_widths(X, Gaussian("auto"), 2) is not None
 
 
-@pytest.mark.parametrize("find", [count_clusters, lambda X, kernel: sweep_widths(X, kernel, 2)])
 @pytest.mark.parametrize("n", [6, 60])
 @pytest.mark.parametrize(("value", "name"), [(np.nan, "NaN"), (np.inf, "infinity")])
-def test_missing_and_infinite_values_raise(find, n, value, name):
+def test_missing_and_infinite_values_raise(n, value, name):
     X = np.random.default_rng(0).normal(size=(n, 2))
     X[0, 0] = value
     with raises(ValueError, name):
-        find(X, Gaussian("auto"))
+        sweep_widths(X, Gaussian("auto"), 2)
 
 
-@pytest.mark.parametrize("find", [count_clusters, lambda X, kernel: sweep_widths(X, kernel, 2)])
 @pytest.mark.parametrize("n", [6, 60])
 @pytest.mark.parametrize("bandwidth", ["silvermann", -1.0])
-def test_unknown_rules_and_negative_bandwidths_raise(find, n, bandwidth):
+def test_unknown_rules_and_negative_bandwidths_raise(n, bandwidth):
     X = np.random.default_rng(0).normal(size=(n, 2))
     with raises(ValueError, "bandwidth", bandwidth):
-        find(X, Gaussian(bandwidth))
+        sweep_widths(X, Gaussian(bandwidth), 2)
 
 
 class Faulty(EntropyClustering):
@@ -94,10 +70,7 @@ class Faulty(EntropyClustering):
 
 def test_errors_of_the_estimator_are_raised(monkeypatch):
     X = np.random.default_rng(0).normal(size=(60, 2))
-    for module in ("cluster.cluster_count", "report.settings"):
-        monkeypatch.setattr(f"mercer.{module}.EntropyClustering", Faulty)
-    with raises(ValueError, "internal error"):
-        count_clusters(X, Gaussian("auto"))
+    monkeypatch.setattr("mercer.report.settings.EntropyClustering", Faulty)
     with raises(ValueError, "internal error"):
         sweep_widths(X, Gaussian("auto"), 2)
 
@@ -166,7 +139,7 @@ def invalid_data(draw):
 
 
 def outcomes(X, kernel):
-    """Return the exceptions of an estimator and of all functions that count clusters."""
+    """Return the exceptions of an estimator and of a sweep."""
 
     def error_of(function, *arguments, **options):
         with warnings.catch_warnings():
@@ -179,10 +152,7 @@ def outcomes(X, kernel):
 
     return (
         error_of(EntropyClustering(1, kernel=kernel).fit, X),
-        error_of(count_clusters, X, kernel),
-        error_of(count_clusters, X, kernel, 1),
         error_of(sweep_widths, X, kernel, 1),
-        error_of(find_groups, X, kernel=kernel),
     )
 
 
@@ -205,8 +175,6 @@ def test_invalid_kernels_raise_what_estimators_raise(X, kernel):
 
 @given(samples(), st.sampled_from(BAD_COUNTS))
 def test_invalid_numbers_of_clusters_raise(X, count):
-    with pytest.raises(InvalidParameterError):
-        count_clusters(X, Gaussian(1.0), count)
     if count != 10**6:  # there is no sweep if rows are fewer than clusters
         with pytest.raises(InvalidParameterError):
             sweep_widths(X, Gaussian(1.0), count)
@@ -245,8 +213,6 @@ def test_invalid_data_frames_raise_what_estimators_raise(found):
 def test_other_data_raise(X):
     kernel = Categorical() if isinstance(X, list) else Precomputed()
     with raises(TypeError, type(X).__name__):
-        count_clusters(X, kernel)
-    with raises(TypeError, type(X).__name__):
         sweep_widths(X, kernel, 2)
 
 
@@ -268,11 +234,10 @@ def test_invalid_options_of_the_report_raise(n, mixed, option):
         analyze(as_table(frame), **dict([option]))
 
 
-def test_a_numeric_data_frame_is_clustered_like_its_array():
+def test_a_numeric_data_frame_is_swept_like_its_array():
     X = np.random.default_rng(0).normal(size=(60, 2))
     X[30:] += 8
     frame = pd.DataFrame(X, columns=["x", "y"])
-    assert count_clusters(frame, Gaussian("auto")) == count_clusters(X, Gaussian("auto"))
     swept = sweep_widths(frame, Gaussian("auto"), 2)
     assert swept.kind == "bandwidth"
     assert (swept.widths == sweep_widths(X, Gaussian("auto"), 2).widths).all()
