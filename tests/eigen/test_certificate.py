@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer.eigen.entropy_lanczos import EntropySearch
+from mercer.eigen.lanczos import EntropySearch
 from mercer.utils.eigenpairs import TIE
 from tests.eigen.problems import DiagonalProblem, selection
 

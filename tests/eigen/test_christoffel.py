@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer.eigen.christoffel import christoffel, largest_hidden_term
+from mercer.eigen.lanczos import christoffel, largest_hidden_term
 
 
 def lanczos(values, masses, steps):

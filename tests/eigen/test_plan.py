@@ -1,5 +1,6 @@
-"""The table of mercer.eigen.plan, row by row."""
+"""The rules of mercer.eigen.plan, one by one."""
 
+import sys
 from types import SimpleNamespace
 
 import dask.array as da
@@ -7,10 +8,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+import mercer.eigen.decompose as decomposition
 from mercer import KernelECA, KernelPCA, ParzenDensity, config_context
 from mercer.data.points import Points, validate_points
-from mercer.eigen import ranks
-from mercer.eigen.plan import FiniteFeatures, Plan, Request, plan
+from mercer.eigen.approximations import FiniteFeatures
+from mercer.eigen.plan import RULES, Plan, Request, plan, rules_table
 from mercer.gram import BlockedGram, DenseGram, ExplicitGram, Sample
 from mercer.kernels import Epanechnikov, Gaussian, Laplacian, Linear
 from mercer.solvers import (
@@ -71,17 +73,15 @@ def test_eigensolver_by_size_and_number_of_components(n, n_components, expected)
 @pytest.mark.parametrize(
     ("n", "n_components", "budget", "expected"),
     [
-        (400, 2, GIGABYTE, Dense),
-        (401, 2, GIGABYTE, VerifiedLanczos),
-        (450, 30, GIGABYTE, VerifiedLanczos),
-        (450, 31, GIGABYTE, Dense),
+        (600, 2, GIGABYTE, Dense),
+        (601, 2, GIGABYTE, VerifiedLanczos),
         (600, 0.9, GIGABYTE, Dense),
         (601, 0.9, GIGABYTE, Lanczos),
         (2000, 2, GIGABYTE, VerifiedLanczos),
         (2100, 35, GIGABYTE, Lanczos),
         (2100, 36, GIGABYTE, VerifiedLanczos),
-        (2100, 140, GIGABYTE, VerifiedLanczos),
-        (2100, 141, GIGABYTE, Dense),
+        (2100, 105, GIGABYTE, VerifiedLanczos),
+        (2100, 106, GIGABYTE, Dense),
         (2000, 2, 4 * 2000**2 * 8 - 1, Lanczos),
     ],
 )
@@ -99,7 +99,7 @@ def test_leading_components_by_size_number_and_memory(n, n_components, budget, e
         (600, GIGABYTE, Dense(), None),
         (601, GIGABYTE, Arpack(), Dense()),
         (10_000, 4 * GIGABYTE, Arpack(), Dense()),
-        (10_001, 4 * GIGABYTE, Lanczos(max_products=500), Dense(only_selected=True)),
+        (10_000, 2 * GIGABYTE, Arpack(), None),
         (10_000, GIGABYTE, Lanczos(), None),
     ],
 )
@@ -108,6 +108,13 @@ def test_degree_normalized_kernels(n, budget, expected, fallback):
     request = Request("variance", 2, normalize=True)
     chosen = plan(Sample(Gaussian(1.0), Points(X)), request, budget)
     assert (chosen.eigensolver, chosen.fallback) == (expected, fallback)
+
+
+def test_the_table_has_a_line_for_every_rule():
+    lines = rules_table().splitlines()
+    assert len(lines) == len(RULES) + 4
+    assert rules_table() in sys.modules["mercer.eigen.plan"].__doc__
+    assert len({rule.condition for rule in RULES}) == len(RULES)
 
 
 def test_exact_up_to_selects_landmarks_beyond_its_limit():
@@ -167,8 +174,6 @@ def test_exact_features_are_used_if_they_are_few(rng):
 @pytest.fixture
 def small_table(monkeypatch):
     """The table with limits that small samples reach."""
-    import sys
-
     module = sys.modules["mercer.eigen.plan"]
     limits = {"SMALL": 100, "_FOURIER_FROM": 200, "_EXACT_UP_TO": 500, "_LANDMARKS": 77}
     for name, value in limits.items():
@@ -285,9 +290,9 @@ def test_ranks_that_are_too_costly_are_not_computed():
 
 def test_ranks_are_found_by_one_iteration_from_their_lower_bound(monkeypatch, rng):
     calls = []
-    find = ranks.leading_eigenpairs
+    find = decomposition.leading_eigenpairs
     monkeypatch.setattr(
-        ranks, "leading_eigenpairs", lambda *a, **k: calls.append(a) or find(*a, **k)
+        decomposition, "leading_eigenpairs", lambda *a, **k: calls.append(a) or find(*a, **k)
     )
     X = rng.normal(size=(1000, 8))
     eca = KernelECA(3, kernel=Gaussian(3.0), solver="lanczos").fit(X)

@@ -161,8 +161,8 @@ def two_copies(n, d, rng):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("center", [True, False])
 def test_kernel_pca_equals_the_full_decomposition(center, dtype, rng):
-    X = rng.normal(size=(450, 5)).astype(dtype)
-    weights = rng.uniform(0.5, 2, size=450)
+    X = rng.normal(size=(650, 5)).astype(dtype)
+    weights = rng.uniform(0.5, 2, size=650)
     for sample_weight in (None, weights):
         found, full = (
             KernelPCA(6, center=center, solver=solver).fit(X, sample_weight=sample_weight)
@@ -171,7 +171,7 @@ def test_kernel_pca_equals_the_full_decomposition(center, dtype, rng):
         assert found.spectrum_.method.startswith("verified Lanczos")
         assert found.spectrum_.certified
         # rounding errors of n terms; vectors have errors of a few eps over relative gaps near 0.002
-        accuracy = 450 * np.finfo(dtype).eps
+        accuracy = 650 * np.finfo(dtype).eps
         assert_allclose(found.eigenvalues_, full.eigenvalues_, rtol=accuracy)
         assert_allclose(found.transform(X), full.transform(X), atol=10 * accuracy)
         ratio = found.explained_variance_ratio_
@@ -179,24 +179,24 @@ def test_kernel_pca_equals_the_full_decomposition(center, dtype, rng):
 
 
 def test_double_eigenvalues_are_both_found(rng):
-    X = two_copies(250, 3, rng)
+    X = two_copies(325, 3, rng)
     values = np.linalg.eigvalsh(Gaussian(2.0)(X))[::-1]
-    assert_allclose(values[0], values[1], rtol=1e-12)
+    assert_allclose(values[0], values[1], rtol=1e-11)
     for k in (1, 4):  # a tie at the border is decomposed in full
         with pytest.warns(IdentifiabilityWarning, match="tied"):
             found = KernelPCA(k, kernel=Gaussian(2.0), center=False).fit(X)
-        assert_allclose(found.eigenvalues_, values[:k], rtol=1e-12)
+        assert_allclose(found.eigenvalues_, values[:k], rtol=1e-11)
         assert_array_equal(found.spectrum_.pairs.multiplicities, 2)
 
 
 def test_requests_beyond_the_rank_state_the_rank(rng):
-    X = rng.uniform(size=(450, 1))
+    X = rng.uniform(size=(650, 1))
     with raises(RankError, "n_components=20"):
         KernelPCA(20, kernel=Gaussian(3.0)).fit(X)
 
 
 def test_results_do_not_depend_on_the_seed(rng):
-    X = rng.normal(size=(500, 8))
+    X = rng.normal(size=(650, 8))
     scores = [KernelPCA(5, random_state=seed).fit_transform(X) for seed in (None, 1, None)]
     assert_allclose(scores[1], scores[0], atol=1e-9)
     assert_array_equal(scores[2], scores[0])
@@ -204,7 +204,7 @@ def test_results_do_not_depend_on_the_seed(rng):
 
 @pytest.mark.filterwarnings("ignore::mercer.errors.ApproximationWarning")
 def test_indefinite_kernels_warn(rng):
-    X = rng.normal(size=(450, 12))
+    X = rng.normal(size=(650, 12))
     pca = KernelPCA(3, kernel=Sigmoid(scale=1.0, constant=-1.0)).fit(X)
     full = KernelPCA(3, kernel=Sigmoid(scale=1.0, constant=-1.0), solver="dense").fit(X)
     assert pca.spectrum_.products > 0

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 from mercer import config_context
 from mercer.data.points import Points
-from mercer.eigen.plan import FiniteFeatures
+from mercer.eigen.approximations import FiniteFeatures
 from mercer.gram import BlockedGram, DenseGram, ExactFeatures, ExplicitGram, Sample
 from mercer.gram import gram as gram_module
 from mercer.kernels import Gaussian, Linear

@@ -24,9 +24,8 @@ from mercer.data.subsampling import representative_rows
 from mercer.density.base import Distribution, exponential
 from mercer.density.bounds import Bounds
 from mercer.density.conditional import condition_adapted, condition_kernel
+from mercer.eigen.approximations import Fourier, Nystrom
 from mercer.eigen.decompose import MANY_ISOLATED, NEIGHBOR_COSINE, isolated_fraction
-from mercer.eigen.fourier import Fourier
-from mercer.eigen.nystrom import Nystrom
 from mercer.eigen.plan import Auto, as_solver, summing_grid
 from mercer.errors import ApproximationWarning, suppressed, warn
 from mercer.gram import FourierGram, WindowSum

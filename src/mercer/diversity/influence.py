@@ -18,7 +18,8 @@ import numpy as np
 
 from mercer.data.points import Points, Sample
 from mercer.eigen import Nystrom
-from mercer.eigen.plan import FiniteFeatures, has_few_features
+from mercer.eigen.approximations import FiniteFeatures
+from mercer.eigen.plan import has_few_features
 from mercer.gram import DenseGram, ExplicitGram, FeatureMap, NystromGram
 from mercer.utils.types import Array
 

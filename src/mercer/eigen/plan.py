@@ -1,44 +1,15 @@
 """The choice of operator and solver, made once per fit.
 
 :func:`plan` returns how the Gram matrix is represented and which algorithm finds its eigenpairs.
-For ``solver="auto"`` the first row that applies decides:
+For ``solver="auto"`` the first of these rules that applies decides (n rows, d columns):
 
-=========================================================  ====================  ===================
-condition                                                  operator              eigenpairs
-=========================================================  ====================  ===================
-kernel with exact features, fewer than n/2 (and at most    features              small problem
-1000 for sparse rows)
-Dask collection, and a frequency grid with ≤ 500 n and     ``Fourier``           small problem
-≤ 2²⁴ points
-Dask collection, positive semi-definite kernel             ``Nystrom``, 1000     small problem
-n ≤ 600, or more than n/20 components (400 and n/15 for a  stored K              ``Dense``
-number of leading ones); four n × n matrices fit the
-budget
-sparse kernel (``Neighbors``)                              sparse K              ``Lanczos``, or
-                                                                                 ``Arpack``
-degree-normalized K, n ≤ 10,000, four n × n matrices fit   stored K              ``Arpack``
-the budget
-Gaussian or Matérn, d ≤ 3, n > 4000, and a frequency grid  ``Fourier`` (1e-10)   small problem
-with ≤ min(n²/250, 2²⁴) points
-number of leading components, n ≤ 2000 or more than n/60   stored K              ``VerifiedLanczos``
-of them, four n × n matrices fit the budget
-two n × n matrices fit the budget, or K is precomputed     stored K              ``Lanczos``
-n ≤ 30,000 and n² (d + 20) ≤ 6e10; or an indefinite        matrix-free           ``Lanczos``
-kernel
-otherwise                                                  ``Nystrom``, 1000     small problem
-=========================================================  ====================  ===================
+{rules}
 
-A *small problem* is the matrix Φ*Φ of a factored operator. It is decomposed in full up to order
-600, or up to order 4800 if more than an eighth of its eigenpairs are requested, and solved by
-``Lanczos`` otherwise. ``Arpack`` finds eigenpairs of degree-normalized matrices only, with
-``Dense`` as a fallback if K is stored. A frequency grid is counted in its doubled version; with
-n²/250 points a fit takes about as long as one with a stored K. Where a full decomposition fits the
-budget, iterations are limited to products that cost about as much (n/8 vectors for entropy,
-50 + n/10 + 5 per component for ``VerifiedLanczos``, blocks of n/2 vectors in total for ``Lanczos``
-and variance), and ``Dense`` is the fallback.
-
-Only the last row is approximate beyond rounding error or 1e-10; a fit then warns with the exact
-fraction of the trace that is missing. The memory budget is read once.
+A *small problem* is the matrix Φ*Φ of a factored operator, which is decomposed in full or by
+``Lanczos``, depending on its order. Where a full decomposition fits the memory budget, iterations
+are limited to products that take about as long, and ``Dense`` is the fallback. Only landmarks are
+approximate beyond rounding error or 1e-10; a fit then warns with the exact fraction of the trace
+that is missing. The memory budget is read once.
 """
 
 from __future__ import annotations
@@ -46,25 +17,24 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import inf
 from typing import Any, ClassVar
 
 import numpy as np
 
 from mercer.data.points import Points
+from mercer.eigen.approximations import FiniteFeatures, Fourier, Nystrom
 from mercer.eigen.arpack import Arpack
 from mercer.eigen.base import Eigenpairs, Eigensolver, OperatorChoice, Selection, Target
 from mercer.eigen.dense import Dense, dense_bytes
-from mercer.eigen.fourier import Fourier
 from mercer.eigen.lanczos import Lanczos, stored_fits
-from mercer.eigen.nystrom import Nystrom
 from mercer.eigen.verified_lanczos import VerifiedLanczos
 from mercer.errors import ConvergenceError
 from mercer.gram import (
     EigenProblem,
-    ExactFeatures,
-    ExplicitGram,
     FactoredGram,
+    FourierGram,
     FrequencyGrid,
     GramOperator,
     NoGrid,
@@ -75,15 +45,18 @@ from mercer.utils.resources import memory_budget
 from mercer.utils.types import Array
 
 __all__ = [
+    "RULES",
     "Auto",
-    "FiniteFeatures",
     "Plan",
     "Request",
+    "Rule",
     "as_solver",
     "can_compute_all_eigenvalues",
     "has_few_features",
     "plan",
+    "rules_table",
     "streaming_gram",
+    "summing_gram",
     "summing_grid",
 ]
 
@@ -92,22 +65,17 @@ log = logging.getLogger("mercer")
 # Below this order a full decomposition is faster than an iteration with its certificate, and all
 # ranks and ties are known.
 SMALL = 600
-# The same for leading components: up to this order a full decomposition takes 5 ms longer than an
-# iteration, and all eigenvalues are known.
-_SMALL_FOR_LEADING = 400
-# A single vector needs fewer products than a block, and a Cholesky factorization in addition. It is
-# faster up to this order, and for more components than this part of n.
+# Iterations for more pairs than this part of n take as long as a full decomposition: with a stored
+# K, and with the fast products of a factored operator.
+_LARGE_PART, _LARGE_FACTORED_PART = 1 / 20, 1 / 8
+# One vector needs fewer products than a block, and a Cholesky factorization in addition: faster up
+# to this order, and for more components than this part of n.
 _VERIFIED_UP_TO, _VERIFIED_PART = 2000, 1 / 60
 _FOURIER_FROM = 4000
-_FOURIER_FRACTION = 250
+_FOURIER_FRACTION = 250  # with n² / 250 points of the grid a fit takes as long as with a stored K
 _LARGEST_GRID = 2**24
 _GRID_PER_ROW = 500  # points of the grid per row of a Dask collection
 _EXACT_UP_TO = 30_000
-# Iterations for more pairs than this part of n take as long as a full decomposition: with a stored
-# K, the same from one vector, and with the fast products of a factored operator.
-_LARGE_PART, _LARGE_VERIFIED_PART, _LARGE_FACTORED_PART = 1 / 20, 1 / 15, 1 / 8
-_FEWEST_PRODUCTS, _FEWEST_PASSES = 100, 8
-_INVERTED_UP_TO = 10_000  # a Cholesky factorization takes about 15 s
 _LANDMARKS = 1000
 _SPARSE_COLUMNS = 1000  # beyond which chunks of sparse rows are not made dense
 _ALL_EIGENVALUES_UP_TO = 4000  # all eigenvalues, without vectors, take a few seconds
@@ -122,7 +90,7 @@ class Auto:
     largest_gram : float
         Bytes beyond which K is not stored, even if the memory budget allows it.
     exact_up_to : int or None
-        Number of rows beyond which the last row of the table applies even where an earlier one is
+        Number of rows beyond which the last rule applies even where an earlier one is
         affordable: for uses that need the span of many components rather than each of them.
     n_landmarks : int or None
         Number of landmarks where K is approximated; None for 1000.
@@ -149,17 +117,6 @@ class Auto:
 
 
 _FOR_LABELS = Auto(largest_gram=5e8, largest_product=1.2e10)
-
-
-@dataclass(frozen=True)
-class FiniteFeatures:
-    """Gram operator of a kernel with exact finite features, such as the linear one."""
-
-    can_grow: ClassVar[bool] = True
-
-    def gram(self, sample: Sample) -> ExplicitGram:
-        """Build the operator."""
-        return ExplicitGram(ExactFeatures(sample.kernel), sample.points, sample.weights)
 
 
 @dataclass(frozen=True)
@@ -246,7 +203,7 @@ class Plan:
 
 
 def plan(sample: Sample, request: Request, budget: float | None = None) -> Plan:
-    """Choose operator and solver by the table of this module.
+    """Choose operator and solver by the rules of this module.
 
     Parameters
     ----------
@@ -273,83 +230,242 @@ def plan(sample: Sample, request: Request, budget: float | None = None) -> Plan:
     is_default = isinstance(request.solver, str) and request.solver == "auto"
     solver = _FOR_LABELS if is_default and request.for_labels else as_solver(request.solver)
     budget = memory_budget() if budget is None else budget
-    n, itemsize = sample.points.n, sample.points.dtype.itemsize
     if isinstance(solver, Auto):
-        chosen = _automatic(sample, request, budget, solver)
-    elif isinstance(solver, Lanczos):
-        stored = stored_fits(n, itemsize, budget) if solver.stored is None else solver.stored
-        chosen = Plan(replace(solver, stored=stored), solver)
+        case = Case(sample, request, budget, solver)
+        chosen = next(rule for rule in RULES if rule.applies(case)).plan(case)
+    elif isinstance(solver, Lanczos) and solver.stored is None:
+        fits = stored_fits(sample.points.n, sample.points.dtype.itemsize, budget)
+        chosen = Plan(replace(solver, stored=fits), solver)
     else:
         chosen = Plan(solver, solver if hasattr(solver, "solve") else None)
-    log.info("plan for %d points: %r", n, chosen)
+    log.info("plan for %d points: %r", sample.points.n, chosen)
     return chosen
 
 
-def _automatic(sample: Sample, request: Request, budget: float, limits: Auto) -> Plan:
-    kernel, points, n_components = sample.kernel, sample.points, request.n_components
-    n, itemsize = points.n, points.dtype.itemsize
-    if has_few_features(sample) and not request.normalize:
-        return Plan(FiniteFeatures(), None)
-    if points.is_chunked:
-        return Plan(_for_chunks(kernel, points), None)
-    may_store = n * n * itemsize <= limits.largest_gram
-    dense_fits = may_store and dense_bytes(n, itemsize) <= budget
-    leading = _are_leading(request) and n <= (limits.exact_up_to or n)
-    one_vector = leading and not kernel.is_sparse
-    small = n <= (_SMALL_FOR_LEADING if one_vector else SMALL)
-    part = _LARGE_VERIFIED_PART if one_vector else _LARGE_PART
-    if dense_fits and (small or _is_large_part(n_components, n, part)):
-        return Plan(Dense(), Dense(only_selected=n > SMALL))
-    if kernel.is_sparse:
-        fallback = Dense() if dense_fits and request.normalize else None
-        return Plan(Lanczos(), Arpack() if request.normalize else Lanczos(), fallback)
-    large = sample.matrix is None and n > _FOURIER_FROM and not request.normalize
-    if large and _affordable_grid(kernel, points, n * n / _FOURIER_FRACTION) is not None:
-        return Plan(Fourier(), None)
-    if one_vector and dense_fits and _prefers_one_vector(n_components, n):
-        limit = _affordable_products(request, n, one_vector=True)
-        return Plan(Dense(), VerifiedLanczos(limit), Dense(only_selected=True))
-    stored = sample.matrix is not None or (may_store and stored_fits(n, itemsize, budget))
-    affordable = n <= _EXACT_UP_TO and _product_cost(points) <= limits.largest_product
-    exact = (stored or affordable) and n <= (limits.exact_up_to or n)
-    if sample.matrix is None and not exact and kernel.is_psd and not request.normalize:
-        return Plan(Nystrom(limits.n_landmarks or _LANDMARKS), None)
-    inverted = request.normalize and n <= _INVERTED_UP_TO and isinstance(n_components, int)
-    if inverted and stored and dense_fits:
-        return Plan(Lanczos(stored=True), Arpack(), Dense())
-    operator = Lanczos(stored=stored)
-    if dense_fits:
-        limit = _affordable_products(request, n)
-        return Plan(operator, Lanczos(max_products=limit), Dense(only_selected=True))
-    return Plan(operator, Lanczos())
+@dataclass(frozen=True)
+class Case:
+    """What the rules look at."""
+
+    sample: Sample
+    request: Request
+    budget: float
+    limits: Auto
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.sample.points.n
+
+    @property
+    def count(self) -> int | None:
+        """Number of components, if a number is requested."""
+        count = self.request.n_components
+        return count if isinstance(count, int) else None
+
+    @property
+    def may_store(self) -> bool:
+        """Whether the limits of the user allow to store K."""
+        return self.n**2 * self.sample.points.dtype.itemsize <= self.limits.largest_gram
+
+    @cached_property
+    def dense_fits(self) -> bool:
+        """Whether four n × n matrices fit the budget."""
+        return self.may_store and dense_bytes(self.n, self._itemsize) <= self.budget
+
+    @cached_property
+    def stored_fits(self) -> bool:
+        """Whether K is stored already, or two n × n matrices fit the budget."""
+        is_precomputed = self.sample.matrix is not None
+        return is_precomputed or (
+            self.may_store and stored_fits(self.n, self._itemsize, self.budget)
+        )
+
+    @property
+    def _itemsize(self) -> int:
+        return self.sample.points.dtype.itemsize
+
+    @cached_property
+    def may_approximate(self) -> bool:
+        """Whether landmarks can approximate K."""
+        sample = self.sample
+        return sample.matrix is None and sample.kernel.is_psd and not self.request.normalize
+
+    @property
+    def must_approximate(self) -> bool:
+        """Whether the user wants landmarks for so many rows."""
+        return self.may_approximate and self.n > (self.limits.exact_up_to or self.n)
+
+    def grid(self, largest: float) -> bool:
+        """Return whether a frequency grid with at most ``largest`` points exists."""
+        return _affordable_grid(self.sample.kernel, self.sample.points, largest) is not None
+
+    @property
+    def affordable_products(self) -> int:
+        """Number of products with K that take about as long as a full decomposition.
+
+        The spectrum decides how many an iteration needs, and is not known before.
+        """
+        if self.request.target == "variance":
+            return max(self.n // (2 * ((self.count or 16) + 8)), 8)
+        return max(self.n // 8, 100)
+
+    @property
+    def fallback(self) -> Dense | None:
+        """A full decomposition, if it fits the budget."""
+        return Dense(only_selected=not self.request.normalize) if self.dense_fits else None
 
 
-def _are_leading(request: Request) -> bool:
-    """Return whether a number of leading components of K itself is requested."""
-    is_count = isinstance(request.n_components, int)
-    return is_count and request.target == "variance" and not request.normalize
+@dataclass(frozen=True)
+class Rule:
+    """A row of the table of this module: condition, operator and eigenpairs as texts and code."""
+
+    condition: str
+    operator: str
+    eigenpairs: str
+    applies: Callable[[Case], bool]
+    plan: Callable[[Case], Plan]
 
 
-def _prefers_one_vector(n_components: int | float | None, n: int) -> bool:
-    """Return whether an iteration with one vector and its proof are faster than one with blocks."""
-    return n <= _VERIFIED_UP_TO or _is_large_part(n_components, n, _VERIFIED_PART)
+def _needs_full_decomposition(case: Case) -> bool:
+    many = _is_large_part(case.request.n_components, case.n, _LARGE_PART)
+    return case.dense_fits and (case.n <= SMALL or many)
 
 
-def _affordable_products(request: Request, n: int, one_vector: bool = False) -> int:
-    """Return the number of products with K after which an iteration is given up.
+def _has_affordable_grid(case: Case) -> bool:
+    large = case.sample.matrix is None and case.n > _FOURIER_FROM and not case.request.normalize
+    return large and case.grid(case.n**2 / _FOURIER_FRACTION)
 
-    The spectrum decides how many an iteration needs, and is not known before. At 1200 to 2500 rows
-    n/8 products with single vectors (entropy) took 0.1 to 0.4 of the time of a decomposition, and
-    blocks of n/2 vectors in total (variance) 1 to 1.4 times as long. From one vector, 581
-    products for 160 components of 1600 rows took 1 to 1.2 times as long.
-    """
-    if one_vector:
-        assert isinstance(request.n_components, int)
-        return 50 + n // 10 + 5 * request.n_components
-    if request.target == "entropy":
-        return max(n // 8, _FEWEST_PRODUCTS)
-    count = request.n_components if isinstance(request.n_components, int) else 16
-    return max(n // (2 * (count + 8)), _FEWEST_PASSES)
+
+def _prefers_one_vector(case: Case) -> bool:
+    leading = case.request.target == "variance" and case.count and not case.request.normalize
+    few_rows = case.n <= _VERIFIED_UP_TO
+    faster = few_rows or _is_large_part(case.count, case.n, _VERIFIED_PART)
+    return bool(leading) and faster and case.dense_fits and not case.must_approximate
+
+
+def _can_multiply(case: Case) -> bool:
+    cost = _product_cost(case.sample.points)
+    affordable = case.n <= _EXACT_UP_TO and cost <= case.limits.largest_product
+    return not case.may_approximate or (affordable and not case.must_approximate)
+
+
+def _dask_landmarks(case: Case) -> Plan:
+    if not case.sample.kernel.is_psd:
+        raise ValueError(
+            f"{case.sample.kernel!r} is not positive semi-definite, which the solvers for Dask "
+            "collections require. Use another kernel, or solver='lanczos' for at most 300,000 rows."
+        )
+    return Plan(Nystrom(_LANDMARKS), None)
+
+
+def _iterate(case: Case, stored: bool) -> Plan:
+    solver = Lanczos(max_products=case.affordable_products) if case.dense_fits else Lanczos()
+    return Plan(Lanczos(stored=stored), solver, case.fallback)
+
+
+def _verified(case: Case) -> Plan:
+    limit = 50 + case.n // 10 + 5 * (case.count or 0)
+    return Plan(Dense(), VerifiedLanczos(limit), case.fallback)
+
+
+RULES = (
+    Rule(
+        f"exact features, fewer than n/2 (of sparse rows at most {_SPARSE_COLUMNS:,} columns)",
+        "features",
+        "small problem",
+        lambda case: has_few_features(case.sample) and not case.request.normalize,
+        lambda case: Plan(FiniteFeatures(), None),
+    ),
+    Rule(
+        f"Dask collection, frequency grid with at most {_GRID_PER_ROW} n and 2²⁴ points",
+        "``Fourier``",
+        "small problem",
+        lambda case: case.sample.points.is_chunked and case.grid(_GRID_PER_ROW * case.n),
+        lambda case: Plan(Fourier(), None),
+    ),
+    Rule(
+        "Dask collection, positive semi-definite kernel",
+        f"``Nystrom``, {_LANDMARKS:,}",
+        "small problem",
+        lambda case: case.sample.points.is_chunked,
+        _dask_landmarks,
+    ),
+    Rule(
+        f"n ≤ {SMALL} or more than n/20 components; four n × n matrices fit the budget",
+        "stored K",
+        "``Dense``",
+        _needs_full_decomposition,
+        lambda case: Plan(Dense(), Dense(only_selected=case.n > SMALL)),
+    ),
+    Rule(
+        "degree-normalized K that is sparse, or of which two copies fit the budget",
+        "sparse or stored K",
+        "``Arpack``",
+        lambda case: (
+            case.request.normalize
+            and case.count is not None
+            and (case.sample.kernel.is_sparse or case.stored_fits)
+        ),
+        lambda case: Plan(Lanczos(stored=True), Arpack(), case.fallback),
+    ),
+    Rule(
+        "sparse kernel (``Neighbors``)",
+        "sparse K",
+        "``Lanczos``",
+        lambda case: case.sample.kernel.is_sparse,
+        lambda case: Plan(Lanczos(), Lanczos()),
+    ),
+    Rule(
+        f"Gaussian or Matérn, d ≤ 3, n > {_FOURIER_FROM:,}, frequency grid with at most "
+        f"n²/{_FOURIER_FRACTION} and 2²⁴ points",
+        "``Fourier`` (1e-10)",
+        "small problem",
+        _has_affordable_grid,
+        lambda case: Plan(Fourier(), None),
+    ),
+    Rule(
+        f"number of leading components, n ≤ {_VERIFIED_UP_TO:,} or more than n/60 of them; four "
+        "n × n matrices fit the budget",
+        "stored K",
+        "``VerifiedLanczos``",
+        _prefers_one_vector,
+        _verified,
+    ),
+    Rule(
+        "two n × n matrices fit the budget, or K is precomputed",
+        "stored K",
+        "``Lanczos``",
+        lambda case: case.stored_fits and not case.must_approximate,
+        lambda case: _iterate(case, stored=True),
+    ),
+    Rule(
+        f"n ≤ {_EXACT_UP_TO:,} and n² (d + 20) ≤ 6e10; or K cannot be approximated",
+        "matrix-free",
+        "``Lanczos``",
+        _can_multiply,
+        lambda case: _iterate(case, stored=False),
+    ),
+    Rule(
+        "otherwise",
+        f"``Nystrom``, {_LANDMARKS:,}",
+        "small problem",
+        lambda case: True,
+        lambda case: Plan(Nystrom(case.limits.n_landmarks or _LANDMARKS), None),
+    ),
+)
+
+
+def rules_table() -> str:
+    """Return the rules as a table in reStructuredText."""
+    rows = [("condition", "operator", "eigenpairs")]
+    rows += [(rule.condition, rule.operator, rule.eigenpairs) for rule in RULES]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    line = "  ".join("=" * width for width in widths)
+    texts = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    return "\n".join([line, texts[0], line, *texts[1:], line])
+
+
+__doc__ = (__doc__ or "").replace("{rules}", rules_table())
 
 
 def _product_cost(points: Points) -> float:
@@ -372,17 +488,6 @@ def _small_problem_solver(size: int, n_components: int | float | None) -> Eigens
     large = _is_large_part(n_components, size, _LARGE_FACTORED_PART)
     full = size <= SMALL or (large and size <= 8 * SMALL)
     return Dense() if full else Lanczos()
-
-
-def _for_chunks(kernel: Kernel, points: Points) -> OperatorChoice:
-    if _affordable_grid(kernel, points, _GRID_PER_ROW * points.n) is not None:
-        return Fourier()
-    if not kernel.is_psd:
-        raise ValueError(
-            f"{kernel!r} is not positive semi-definite, which the solvers for Dask collections "
-            "require. Use another kernel, or solver='lanczos' for at most 300,000 rows."
-        )
-    return Nystrom(_LANDMARKS)
 
 
 def _feature_count(sample: Sample) -> int | None:
@@ -422,6 +527,31 @@ def summing_grid(sample: Sample, box: tuple[Array, Array] | None = None) -> Freq
     grid = Fourier(box=box).grid(sample.kernel, points)
     largest = _LARGEST_GRID if chunked else points.n**2 / _FOURIER_FRACTION
     return grid if isinstance(grid, FrequencyGrid) and grid.size <= largest else None
+
+
+def summing_gram(sample: Sample, box: tuple[Array, Array] | None = None) -> GramOperator:
+    """Return the cheapest operator for sums over K: features, a frequency grid, or one product.
+
+    With a ``box`` the frequency grid covers the points of several samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.data.points import Points
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer.gram import Sample
+    >>> from mercer.eigen import summing_gram
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> gram = summing_gram(Sample(Gaussian(1.0), Points(X)))
+    >>> bool(np.isclose(gram.potential, Gaussian(1.0)(X).mean()))
+    True
+    """
+    if has_few_features(sample):
+        return FiniteFeatures().gram(sample)
+    grid = summing_grid(sample, box)
+    if grid is not None:
+        return FourierGram(sample.kernel, sample.points, sample.weights, grid, only_mean=True)
+    return Lanczos(stored=False).gram(sample)
 
 
 def has_few_features(sample: Sample) -> bool:

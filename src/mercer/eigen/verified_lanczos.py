@@ -24,7 +24,7 @@ from scipy.linalg.lapack import dpotrf
 
 from mercer.eigen.base import CONVERGED, Eigenpairs, Selection
 from mercer.eigen.dense import Dense
-from mercer.eigen.lanczos_basis import LanczosBasis
+from mercer.eigen.lanczos import LanczosBasis
 from mercer.errors import ConvergenceError
 from mercer.gram import DenseGram, EigenProblem, Sample
 from mercer.utils.eigenpairs import TIE, canonical, choose_components, tie_sizes, tie_width
