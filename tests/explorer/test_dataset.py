@@ -42,7 +42,6 @@ def test_values_are_rounded_to_seven_digits_of_the_largest():
 
 
 def test_values_that_are_not_finite_become_none():
-    """Regression D13: they were drawn as 0."""
     assert rounded(np.array([1.5, np.nan, np.inf, -np.inf])) == [1.5, None, None, None]
     assert rounded(np.array([[np.nan], [2.0]])) == [[None], [2.0]]
     assert rounded(np.array([np.nan])) == [None]

@@ -372,7 +372,7 @@ def test_rows_are_returned_as_read(client):
 
 
 def test_omitted_columns_have_a_code(client):
-    """Regression D7: the page depends on the code, not on the text of the reason."""
+    """The page depends on the code, not on the text of the reason."""
     rows = "\n".join(f"{i},{i * i % 7},5,{'ab'[i % 2]}" for i in range(20))
     content = f"x,y,constant,kind\n{rows}\n"
     key = client.post("/api/upload?name=a.csv", content=content).json()["data"]
@@ -385,7 +385,7 @@ def test_omitted_columns_have_a_code(client):
 
 
 def test_kernel_pca_has_three_components(client):
-    """Regression D13: the number does not depend on the selected components."""
+    """The number does not depend on the selected components."""
     for n_components in (1, 5):
         views = ask(client, f"data=wine&components={n_components}", "embedding")["views"]
         assert len(views["embedding"]["pca"]) == 3
@@ -405,7 +405,7 @@ def test_given_file_is_read_with_its_encoding(tmp_path):
 
 
 def test_compressed_upload_is_not_decompressed_by_the_server(client, monkeypatch):
-    """Regression D14: the table is read once, in another process, and stored as it was read."""
+    """The table is read once, in another process, and stored as it was read."""
     import gzip
 
     def read(file, size=-1):
