@@ -85,6 +85,14 @@ def test_help_and_version_import_no_numeric_packages():
     assert found[-1] <= {"cyclopts", "rich"}
 
 
+def test_report_imports_only_the_displays_that_it_draws():
+    code = "import sys, mercer.report; print([m for m in sys.modules if m.startswith('mercer.')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "'mercer.plots.embedding'" in done.stdout
+    for name in ("population", "diversity", "monitoring", "mixture"):
+        assert f"'mercer.{name}'" not in done.stdout
+
+
 @pytest.mark.parametrize(
     ("package", "statement", "extra"),
     [

@@ -11,13 +11,10 @@ __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
         "bandwidth": "BandwidthDisplay",
-        "density": "DensityDisplay",
-        "diversity": "DiversityDisplay",
-        "effects": "EffectDisplay",
-        "eigenfunctions": "EigenfunctionDisplay",
         "embedding": "EmbeddingDisplay",
-        "gram": "GramDisplay",
+        "functions": "DensityDisplay EigenfunctionDisplay",
         "monitoring": "MonitoringDisplay",
-        "spectrum": "SpectrumDisplay",
+        "results": "DiversityDisplay EffectDisplay",
+        "spectrum": "GramDisplay SpectrumDisplay",
     },
 )
