@@ -36,7 +36,7 @@ from mercer import (
 )
 from mercer.data.points import Points
 from mercer.gram import BlockedGram
-from mercer.gram.cross_gram import TILE_SIDES
+from mercer.gram.expansion import TILE_SIDES
 from mercer.information import vendi_score
 from mercer.kernels import Gaussian
 from mercer.solvers import Lanczos

@@ -42,7 +42,7 @@ SLOW_TESTS = {
         "test_bandwidth_multiplies_those_of_a_mixed_table",
         "test_report_prints_warnings_of_the_fits",
     },
-    "tests/supervised/test_discriminant.py": {
+    "tests/supervised/test_kernel_lda.py": {
         "test_leave_one_out_error_is_close_to_that_of_refits",
     },
     "tests/fuzz/test_fuzz.py": {"test_inputs_are_read_or_rejected_with_a_clear_error"},

@@ -9,6 +9,7 @@ from scipy import stats
 from scipy.integrate import quad
 
 from mercer.errors import ApproximationWarning
+from mercer.gram.gram import double_center
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern, Polynomial
 from mercer.population import (
     Empirical,
@@ -23,7 +24,6 @@ from mercer.population import (
     centered_matrix,
     secular_eigenvalues,
 )
-from mercer.utils.centering import double_center
 from tests.expectations import raises, warns
 
 TWO = Mixture([0.6, 0.4], [Normal(2, 1), Normal(-2, 0.5)])

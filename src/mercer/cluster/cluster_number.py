@@ -15,9 +15,9 @@ from sklearn.cluster import HDBSCAN
 
 from mercer.data.points import Points
 from mercer.data.subsampling import random_rows
+from mercer.gram.gram import double_center
 from mercer.kernels import Kernel
 from mercer.kernels.neighbors import squared_distances_from
-from mercer.utils.centering import double_center
 from mercer.utils.frames import is_frame
 from mercer.utils.types import Array
 

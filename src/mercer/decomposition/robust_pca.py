@@ -16,7 +16,7 @@ from mercer.decomposition.preimages import Preimage
 from mercer.decomposition.statistics import FeatureDistance
 from mercer.eigen.decompose import PlannedGram, decompose
 from mercer.eigen.spectrum import Spectrum
-from mercer.gram.cross_gram import cross_gram
+from mercer.gram.expansion import cross_gram
 from mercer.kernels import Kernel
 from mercer.utils.quantiles import weighted_median
 from mercer.utils.types import Array

@@ -18,7 +18,7 @@ from scipy.optimize import nnls
 
 from mercer.data.points import Sample
 from mercer.eigen.lanczos import Lanczos
-from mercer.gram.cross_gram import cross_gram
+from mercer.gram.expansion import cross_gram
 from mercer.utils.types import Array
 
 __all__ = ["MixtureWeights", "maximum_likelihood", "mixture_weights", "stacking_weights"]

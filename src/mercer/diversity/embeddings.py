@@ -13,7 +13,7 @@ from mercer.data.points import Sample, validate_points
 from mercer.diversity.differences import REPRESENTATIVES, DifferenceMode
 from mercer.eigen.plan import Request, plan
 from mercer.gram import DenseGram, ExplicitGram
-from mercer.gram.cross_gram import cross_gram
+from mercer.gram.expansion import cross_gram
 from mercer.information.samples import require_unit_diagonal
 from mercer.kernels import Kernel, as_kernel
 from mercer.utils.estimators import ignore_underflow

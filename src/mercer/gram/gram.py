@@ -30,11 +30,9 @@ from scipy.linalg import get_blas_funcs
 
 from mercer.data.dask.points import ChunkedPoints
 from mercer.data.points import Points
-from mercer.gram.cross_gram import THREADS_FROM, TILE, TILE_SIDES
-from mercer.gram.expansion import Expansion, KernelExpansion
+from mercer.gram.expansion import THREADS_FROM, TILE, TILE_SIDES, Expansion, KernelExpansion
 from mercer.kernels import Kernel
 from mercer.kernels.base import Tiles
-from mercer.utils.centering import double_center, remove_direction
 from mercer.utils.eigenpairs import largest_entry_signs
 from mercer.utils.pairwise import finite_product, row_ranges
 from mercer.utils.resources import run_each_in_threads, run_in_threads
@@ -50,8 +48,10 @@ __all__ = [
     "GramOperator",
     "GramProblem",
     "KernelGram",
+    "double_center",
     "fill_gram",
     "gram_product",
+    "remove_direction",
 ]
 
 Tile = tuple[slice, slice]
@@ -585,3 +585,27 @@ def _tile_product(
             right[rows] += finite_product(block, U[columns].astype(block.dtype, copy=False))
             left[columns] += finite_product(block.T, V[rows].astype(block.dtype, copy=False))
     return right, left
+
+
+def remove_direction(V: Array, unit: Array) -> Array:
+    """Return ``(I - u u') V`` for a unit vector u."""
+    return V - unit[:, None] * (unit @ V)[None, :]
+
+
+def double_center(A: Array, unit: Array) -> Array:
+    """Replace a symmetric matrix A by ``(I - u u') A (I - u u')``, in place.
+
+    If u is the constant unit vector, the result is the centered Gram matrix of kernel PCA. With
+    ``u = √w / √Σw`` it is centered by the weighted mean.
+    """
+    product = A @ unit
+    # A - P A P = u h' + h u' with h = A u - ½ (u'A u) u, which needs no second n × n matrix.
+    half = product - 0.5 * (unit @ product) * unit
+    factors = np.stack([unit, half], axis=1)
+    gemm = get_blas_funcs("gemm", (A,))
+    # A and its transpose are equal; BLAS writes in place to columns that are contiguous
+    columns = A.T if A.flags.c_contiguous else A
+    updated = gemm(-1.0, factors, factors[:, ::-1], 1.0, columns, trans_b=1, overwrite_c=1)
+    if not np.may_share_memory(updated, A):
+        A[...] = updated
+    return A

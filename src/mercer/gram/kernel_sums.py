@@ -44,8 +44,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from mercer.data.points import Points
-from mercer.gram.cross_gram import cross_product, log_cross_sums
-from mercer.gram.expansion import Expansion
+from mercer.gram.expansion import Expansion, cross_product, log_cross_sums
 from mercer.gram.fourier import FourierExpansion
 from mercer.kernels import Gaussian, Kernel, Matern, Stationary
 from mercer.utils.pairwise import finite_product

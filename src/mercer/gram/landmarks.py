@@ -18,7 +18,7 @@ from scipy.linalg.lapack import dpotri
 
 from mercer.data.points import Points
 from mercer.errors import RankError
-from mercer.gram.cross_gram import THREADS_FROM, cross_gram, cross_product
+from mercer.gram.expansion import THREADS_FROM, cross_gram, cross_product
 from mercer.gram.features import ExplicitGram, FactoredGram, FeatureMap
 from mercer.kernels import Kernel
 from mercer.utils.moments import Moments

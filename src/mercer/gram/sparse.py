@@ -9,8 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array
 
 from mercer.data.points import Points
-from mercer.gram.cross_gram import cross_product
-from mercer.gram.expansion import Expansion
+from mercer.gram.expansion import Expansion, cross_product
 from mercer.gram.gram import DirectGram, KernelGram
 from mercer.kernels import Kernel
 from mercer.utils.types import Array

@@ -14,7 +14,7 @@ from mercer.data.points import Points, concatenate_points, validate_points, vali
 from mercer.eigen import summing_gram
 from mercer.errors import ApproximationWarning, warn
 from mercer.gram import FourierGram, GramOperator, Sample
-from mercer.gram.cross_gram import cross_product
+from mercer.gram.expansion import cross_product
 from mercer.information.samples import clip_negative
 from mercer.kernels import Kernel, as_kernel
 from mercer.utils.estimators import ignore_underflow

@@ -20,7 +20,7 @@ from scipy.special import logsumexp
 from mercer.data.points import Points, Sample
 from mercer.density.parzen_density import ParzenDensity
 from mercer.errors import suppress_warnings
-from mercer.gram.cross_gram import log_cross_sums
+from mercer.gram.expansion import log_cross_sums
 from mercer.kernels import Kernel
 from mercer.utils.estimators import ignore_underflow
 from mercer.utils.pairwise import row_ranges

@@ -128,7 +128,10 @@ CLASSES: dict[str, tuple[str, str]] = {
     "mercer.internal.KernelExpansion": ("mercer.gram.expansion", "KernelExpansion"),
     "mercer.internal.LandmarkFeatures": ("mercer.gram.landmarks", "LandmarkFeatures"),
     "mercer.internal.Moments": ("mercer.utils.moments", "Moments"),
-    "mercer.internal.NestedLeastSquares": ("mercer.supervised.least_squares", "NestedLeastSquares"),
+    "mercer.internal.NestedLeastSquares": (
+        "mercer.supervised.component_models",
+        "NestedLeastSquares",
+    ),
     "mercer.internal.NystromGram": ("mercer.gram.landmarks", "NystromGram"),
     "mercer.internal.Observed": ("mercer.kernels.columns", "Observed"),
     "mercer.internal.Perceptron": ("mercer.decomposition.maximum_entropy", "Perceptron"),

@@ -11,12 +11,12 @@ from scipy.linalg import eigh
 from scipy.linalg.lapack import dpstrf
 
 from mercer.errors import ApproximationWarning, MemoryBudgetError, warn
+from mercer.gram.gram import double_center, remove_direction
 from mercer.kernels import Kernel, as_kernel
 from mercer.population.measure import Measure
 from mercer.population.measures import as_measure
 from mercer.population.operator import PopulationOperator, orient
 from mercer.population.quadrature import Quadrature, refine
-from mercer.utils.centering import double_center, remove_direction
 from mercer.utils.eigenpairs import TIE, canonical
 from mercer.utils.types import Array
 from mercer.utils.validation import check_integer, check_real

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
@@ -32,6 +33,8 @@ def lazy_names(
     def get(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(f"{package}.{homes[name]}"), name)
+        found = getattr(import_module(f"{package}.{homes[name]}"), name)
+        setattr(sys.modules[package], name, found)  # the next access does not come here
+        return found
 
     return get, lambda: sorted(homes), sorted(homes)

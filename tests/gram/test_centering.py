@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer.utils.centering import double_center
+from mercer.gram.gram import double_center
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
