@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigsh
@@ -23,9 +24,10 @@ from mercer.utils.validation import check_integer
 
 __all__ = ["EmbeddingComparison", "compare_embeddings"]
 
-_LANCZOS_TOLERANCE = 1e-8
-_NORM_ROUNDING = 32  # rounding error of a difference of squared norms, in units of eps
+_TOLERANCE = 1e-8  # of eigenvalues, all of which are between -1 and 1
 _BLOCK_ROWS = 512
+
+_Ends: TypeAlias = list[tuple[Array, Array]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +77,8 @@ def compare_embeddings(
 
     Eigenvectors of ``(K_1 - K_2) / n`` with large positive eigenvalues are groups of rows that only
     the first embedding holds together, and those with negative eigenvalues groups of the second
-    (SPEC). They are found by a Lanczos iteration, which needs only products with both kernel
-    matrices.
+    (SPEC). Kernels with few features, such as the cosine, need time proportional to n; others a
+    Lanczos iteration with products of both kernel matrices.
 
     Parameters
     ----------
@@ -121,34 +123,18 @@ def compare_embeddings(
             f"X has {grams[0].size} rows and Y has {grams[1].size}; row i of both must embed the "
             "same object."
         )
-    n = grams[0].size
-    distance = _frobenius_distance(grams)
-    if distance <= _LANCZOS_TOLERANCE:
-        empty = np.empty((n, 0))
-        return EmbeddingComparison([], [], empty, empty, distance, 0.0)
-
-    def product(v: Array) -> Array:
-        v = v.reshape(n, -1)
-        return np.asarray(grams[0].product(v) - grams[1].product(v)) / n
-
-    count = min(n_modes, n - 1)
-    start = np.random.default_rng(random_state).standard_normal(n)
-    operator = LinearOperator((n, n), matvec=product, matmat=product, dtype=np.float64)
-    found = []
-    for which in ("LA", "SA"):
-        if n <= 4 * count:
-            values, vectors = np.linalg.eigh(product(np.eye(n)))
-        else:
-            values, vectors = eigsh(operator, count, which=which, v0=start, tol=_LANCZOS_TOLERANCE)
-        sign = 1 if which == "LA" else -1
-        order = np.argsort(-sign * values)[:count]
-        order = order[sign * values[order] > _LANCZOS_TOLERANCE]
-        found.append((sign * values[order], vectors[:, order]))
-    residuals = [
-        np.linalg.norm(product(V) - sign * V * values, axis=0)
-        for sign, (values, V) in zip((1, -1), found, strict=True)
-    ]
-    residual = float(max((r.max(initial=0) for r in residuals), default=0.0))
+    n, count = grams[0].size, min(n_modes, grams[0].size - 1)
+    first, second = grams
+    if isinstance(first, ExplicitGram) and isinstance(second, ExplicitGram):
+        found, distance = _from_features(first, second, count)
+    else:
+        start = np.random.default_rng(random_state).standard_normal(n)
+        found, distance = _from_products(grams, count, start)
+    residual = 0.0
+    for sign, (values, V) in zip((1, -1), found, strict=True):
+        if len(values):
+            errors = _difference(grams, V) - sign * V * values
+            residual = max(residual, float(np.linalg.norm(errors, axis=0).max()))
     modes = [
         [
             DifferenceMode(
@@ -170,25 +156,66 @@ def compare_embeddings(
     )
 
 
-def _frobenius_distance(grams: list[Any]) -> float:
-    """Return ``‖K_1 - K_2‖_F / n``; 0 if it is below about 1e-7.
+def _difference(grams: list[Any], V: Array) -> Array:
+    """Return ``(K_1 - K_2) V / n``."""
+    return np.asarray(grams[0].product(V) - grams[1].product(V)) / len(V)
 
-    With features, ``K = ΦΦ'``, the square is ``‖Φ_1'Φ_1‖² + ‖Φ_2'Φ_2‖² - 2 ‖Φ_1'Φ_2‖²``.
+
+def _from_features(first: ExplicitGram, second: ExplicitGram, count: int) -> tuple[_Ends, float]:
+    """Return eigenpairs at both ends of the spectrum of ``(K_1 - K_2) / n``, and its norm.
+
+    With the features Z = [Φ_1, Φ_2] and the signs S the matrix is ``Z S Z' / n``. A triangular
+    factor R of Z, from chunks of rows, gives its eigenvalues, those of the small ``R S R' / n``,
+    and from the eigenvectors u of the latter its own, ``Z S R' u``.
     """
-    n = grams[0].size
-    if all(isinstance(gram, ExplicitGram) for gram in grams):
-        chunks = zip(*(gram.weighted_chunks() for gram in grams), strict=True)
-        cross = sum(first.T @ second for (_, first), (_, second) in chunks)
-        norms = [float(np.linalg.norm(M)) ** 2 for M in (*(g.small_dense() for g in grams), cross)]
-        total = norms[0] + norms[1] - 2 * norms[2]
-        if total <= _NORM_ROUNDING * np.finfo(float).eps * (norms[0] + norms[1]):
-            return 0.0
-    else:
-        total = 0.0
-        for rows in row_ranges(n, _BLOCK_ROWS):
-            difference = _matrix_rows(grams[0], rows) - _matrix_rows(grams[1], rows)
-            total += float(np.einsum("ij,ij->", difference, difference))
-    return float(np.sqrt(total)) / n
+
+    def chunks() -> Iterator[tuple[slice, Array]]:
+        pairs = zip(first.weighted_chunks(), second.weighted_chunks(), strict=True)
+        for (rows, left), (_, right) in pairs:
+            yield rows, np.hstack([left, right])
+
+    n, width = first.size, len(first.small_start)
+    R: Array = np.empty((0, width + len(second.small_start)))
+    for _, Z in chunks():
+        R = np.asarray(np.linalg.qr(np.vstack([R, Z]), mode="r"))
+    signs = np.where(np.arange(R.shape[1]) < width, 1.0, -1.0)
+    values, small = np.linalg.eigh((R * signs) @ R.T / n)
+    found = []
+    for sign, ends in ((1, slice(None, -count - 1, -1)), (-1, slice(None, count))):
+        used = np.arange(len(values))[ends]
+        used = used[sign * values[used] > _TOLERANCE]
+        directions = signs[:, None] * (R.T @ small[:, used])
+        vectors = np.empty((n, len(used)))
+        for rows, Z in chunks():
+            vectors[rows] = Z @ directions
+        found.append((sign * values[used], vectors / (n * values[used])))
+    return found, float(np.linalg.norm(values))
+
+
+def _from_products(grams: list[Any], count: int, start: Array) -> tuple[_Ends, float]:
+    """Return the same by Lanczos iterations, and the norm from blocks of rows."""
+    n, total = len(start), 0.0
+    for rows in row_ranges(n, _BLOCK_ROWS):
+        difference = _matrix_rows(grams[0], rows) - _matrix_rows(grams[1], rows)
+        total += float(np.einsum("ij,ij->", difference, difference))
+    distance = float(np.sqrt(total)) / n
+    if distance <= _TOLERANCE:
+        return [(np.empty(0), np.empty((n, 0)))] * 2, distance
+
+    def product(v: Array) -> Array:
+        return _difference(grams, v.reshape(n, -1))
+
+    operator = LinearOperator((n, n), matvec=product, matmat=product, dtype=np.float64)
+    found = []
+    for sign, which in ((1, "LA"), (-1, "SA")):
+        if n <= 4 * count:
+            values, vectors = np.linalg.eigh(product(np.eye(n)))
+        else:
+            values, vectors = eigsh(operator, count, which=which, v0=start, tol=_TOLERANCE)
+        order = np.argsort(-sign * values)[:count]
+        order = order[sign * values[order] > _TOLERANCE]
+        found.append((sign * values[order], vectors[:, order]))
+    return found, distance
 
 
 def _matrix_rows(gram: Any, rows: slice) -> Array:
