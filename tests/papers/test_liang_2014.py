@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 
 from mercer.kernels import Polynomial
 from mercer.population import Normal, PolynomialOperator
-from mercer.population.monomials import count_monomials
+from mercer.population.measure import count_monomials
 from tests.papers.liang_2014_measures import (
     CLOUDS,
     SQUARE,

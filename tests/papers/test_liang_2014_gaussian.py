@@ -7,7 +7,7 @@ from scipy.special import eval_hermite, factorial
 
 from mercer.kernels import Gaussian
 from mercer.population import GaussianOperator, KernelOperator, Mixture, Normal, separated_spectrum
-from mercer.population.centering import centered_matrix, secular_eigenvalues
+from mercer.population.gaussian import centered_matrix, secular_eigenvalues
 from tests.papers.liang_2014_measures import (
     BANDWIDTH,
     ONE,

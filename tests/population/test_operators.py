@@ -29,11 +29,14 @@ from mercer.population import (
     Product,
     Uniform,
 )
-from mercer.population.centering import centered_matrix, secular_eigenvalues
-from mercer.population.hermite import damped_hermite
+from mercer.population.comparison import operator_of
+from mercer.population.gaussian import (
+    centered_matrix,
+    damped_hermite,
+    largest_products,
+    secular_eigenvalues,
+)
 from mercer.population.operator import orient
-from mercer.population.products import largest_products
-from mercer.population.routes import operator_of
 from tests.expectations import raises, warns
 
 CORRELATED = Normal([1.0, -0.5], [[1.0, 0.6], [0.6, 2.0]])

@@ -5,26 +5,27 @@ The eigenvalues ``λ_i / n`` of a Gram matrix and the eigenfunctions of kernel P
 
 from __future__ import annotations
 
-from mercer.population.centering import centered_matrix, secular_eigenvalues
-from mercer.population.centering_effects import CenteringEffect, centering_effect
-from mercer.population.comparison import Comparison, compare
-from mercer.population.composite import Mixture, Product
-from mercer.population.degrees import DegreeEffect, degree_effect
-from mercer.population.discriminant import PolynomialDiscriminant
-from mercer.population.gaussian import GaussianOperator
-from mercer.population.kernel import KernelOperator
-from mercer.population.kernel_discriminant import (
+from mercer.population.comparison import (
+    Comparison,
+    SeparatedSpectrum,
+    bounding_weights,
+    compare,
+    separated_spectrum,
+)
+from mercer.population.discriminants import (
     DiscriminantComparison,
     KernelDiscriminant,
+    PolynomialDiscriminant,
     compare_discriminants,
 )
+from mercer.population.effects import CenteringEffect, DegreeEffect, centering_effect, degree_effect
+from mercer.population.gaussian import GaussianOperator, centered_matrix, secular_eigenvalues
+from mercer.population.kernel import KernelOperator
 from mercer.population.mean_embedding import MeanEmbedding
 from mercer.population.measure import Measure
-from mercer.population.measures import Empirical, Normal, Uniform
-from mercer.population.outliers import bounding_weights
-from mercer.population.polynomial import PolynomialOperator
+from mercer.population.measures import Empirical, Mixture, Normal, Product, Uniform
+from mercer.population.operator import PolynomialOperator
 from mercer.population.quadrature import Quadrature
-from mercer.population.separated import SeparatedSpectrum, separated_spectrum
 
 __all__ = [
     "CenteringEffect",

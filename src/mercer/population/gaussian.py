@@ -1,6 +1,17 @@
 r"""The operator of the Gaussian kernel, in closed form under normal distributions.
 
-Under product measures the eigenpairs are products of those of the parts.
+Under product measures the eigenpairs are products of those of the blocks of coordinates; a heap
+finds the largest products in order.
+
+After centering, with :math:`\mu_i = E\phi_i` (Liang 2014, 4.2), the operator has the nonzero
+eigenvalues of
+
+.. math:: \tilde M = \Lambda^{1/2} (I - \mu\mu') \Lambda^{1/2},
+
+a diagonal matrix minus a rank-one term, so they are also the roots of the secular equation
+:math:`1 = \sum_i \lambda_i \mu_i^2 / (\lambda_i - t)`. (The diagonal is
+:math:`\lambda_i (1 - \mu_i^2)`; the thesis misprints the square.) With the first N pairs only,
+the error of every eigenvalue is at most :math:`\lambda_{N+1}`, the norm of the omitted part.
 
 Notation (Liang 2014, 4.3; Zhu et al. 1998): w bandwidth, σ standard deviation,
 :math:`\beta = 2\sigma^2/w^2`, :math:`s = \sqrt{1 + 2\beta}`.
@@ -8,26 +19,242 @@ Notation (Liang 2014, 4.3; Zhu et al. 1998): w bandwidth, σ standard deviation,
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import heapq
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from mercer.kernels import Gaussian
-from mercer.population.centering import centered_matrix
-from mercer.population.composite import Product
-from mercer.population.hermite import damped_hermite
 from mercer.population.kernel import KernelOperator
 from mercer.population.measure import Measure
-from mercer.population.measures import Normal, Uniform, as_measure
+from mercer.population.measures import Normal, Product, Uniform, as_measure
 from mercer.population.operator import PopulationOperator, orient
-from mercer.population.products import Factor, ProductPairs, largest_products
 from mercer.utils.eigenpairs import largest_entry_signs
 from mercer.utils.types import Array
 from mercer.utils.validation import check_integer
 
-__all__ = ["GaussianOperator", "normal_factor"]
+__all__ = [
+    "Factor",
+    "GaussianOperator",
+    "ProductPairs",
+    "centered_matrix",
+    "damped_hermite",
+    "largest_products",
+    "normal_factor",
+    "secular_eigenvalues",
+]
+
+# Eigenvalues that agree to this relative precision count as one pole of the secular equation.
+_SAME_POLE = 1e-13
+_BISECTIONS = 120
+
+
+def centered_matrix(eigenvalues: Array, means: Array) -> Array:
+    r"""Return ``M̃ = Λ^½ (I - μμ') Λ^½``, whose eigenvalues are those of the centered operator.
+
+    Parameters
+    ----------
+    eigenvalues, means : arrays of shape (k,)
+        ``λ_i`` and ``E φ_i`` of an uncentered expansion: of a population operator, or of any other
+        orthonormal expansion of the kernel.
+
+    Returns
+    -------
+    array of shape (k, k)
+        An eigenvector v belongs to the centered eigenfunction
+        ``Σ_i √λ_i v_i (φ_i - E φ_i) / √λ̃``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.population import centered_matrix
+    >>> centered_matrix(np.array([1.0, 0.5]), np.array([0.6, 0.8])).round(4).tolist()
+    [[0.64, -0.3394], [-0.3394, 0.18]]
+    """
+    loading = np.sqrt(eigenvalues) * means
+    return np.asarray(np.diag(eigenvalues) - np.outer(loading, loading))
+
+
+def secular_eigenvalues(eigenvalues: Array, means: Array) -> Array:
+    """Return the eigenvalues of :func:`centered_matrix`, largest first.
+
+    They are the roots of the secular equation. Each root lies between two neighboring poles; all
+    are found at once by bisection. Eigenvalues with mean 0 do not change, nor do all but one copy
+    of a multiple eigenvalue.
+
+    Parameters
+    ----------
+    eigenvalues : array of shape (k,), positive
+    means : array of shape (k,)
+        With ``Σ μ² ≤ 1``.
+
+    Examples
+    --------
+    >>> from mercer.population import GaussianOperator, Normal, secular_eigenvalues
+    >>> operator = GaussianOperator(1.5, Normal(2, 1))
+    >>> secular_eigenvalues(operator.eigenvalues, operator.means)[:3].round(6).tolist()
+    [0.1875, 0.068518, 0.011719]
+    """
+    order = np.argsort(-eigenvalues, kind="stable")
+    poles, squares = eigenvalues[order], means[order] ** 2
+    coupled = poles * squares > 0
+    unchanged = list(poles[~coupled])
+    poles, squares = poles[coupled], squares[coupled]
+    if len(poles) == 0:
+        return np.sort(np.array(unchanged))[::-1]
+    starts = np.flatnonzero(np.r_[True, poles[1:] < poles[:-1] * (1 - _SAME_POLE)])
+    repeated = np.ones(len(poles), dtype=bool)
+    repeated[starts] = False
+    unchanged += list(poles[repeated])
+    strengths = np.add.reduceat(poles * squares, starts)
+    poles = poles[starts]
+    upper, lower = poles, np.r_[poles[1:], 0.0]
+    for _ in range(_BISECTIONS):
+        middle = (upper + lower) / 2
+        with np.errstate(divide="ignore"):
+            value = 1 - (strengths / (poles - middle[:, None])).sum(axis=1)
+        # the function decreases from +∞ at the lower pole to -∞ at the upper one
+        lower, upper = np.where(value > 0, middle, lower), np.where(value > 0, upper, middle)
+    return np.sort(np.r_[(upper + lower) / 2, unchanged])[::-1]
+
+
+# --- Hermite functions ----------------------------------------------------------------------------
+
+
+_RESCALING = 1e100
+
+
+def damped_hermite(y: Array, log_factor: Array, count: int) -> Array:
+    r"""Return ``exp(log_factor) H_i(y) / √(2^i i!)`` for i < count, shape (n, count).
+
+    H are the physicists' polynomials (:math:`H_2 = 4y^2 - 2`). The normalized ones satisfy
+
+    .. math:: g_{i+1} = \sqrt{2/(i+1)}\, y\, g_i - \sqrt{i/(i+1)}\, g_{i-1},
+
+    and large values are moved to the exponent, so that neither a large order nor a tiny factor
+    overflows or underflows.
+
+    >>> damped_hermite(np.array([1.0]), np.array([0.0]), 3).round(4).tolist()
+    [[1.0, 1.4142, 0.7071]]
+    """
+    values = np.empty((len(y), count))
+    previous, current = np.zeros_like(y), np.ones_like(y)
+    exponent = log_factor.astype(np.float64, copy=True)
+    for i in range(count):
+        with np.errstate(under="ignore"):
+            values[:, i] = current * np.exp(exponent)
+        step = np.sqrt(2 / (i + 1)) * y * current - np.sqrt(i / (i + 1)) * previous
+        previous, current = current, step
+        huge = np.abs(current) > _RESCALING
+        previous[huge] /= _RESCALING
+        current[huge] /= _RESCALING
+        exponent[huge] += np.log(_RESCALING)
+    return values
+
+
+# --- products of spectra --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Factor:
+    """Eigenpairs on one block of coordinates, largest eigenvalue first.
+
+    Attributes
+    ----------
+    eigenvalues, means : arrays of shape (k,)
+    functions : callable
+        Takes points of the full space and an integer m; returns the first m eigenfunctions of this
+        block, shape (n, m). Picklable.
+    error : float
+        Bound on the error of every eigenvalue.
+    omitted : float
+        Bound on the eigenvalues that are not among these; 0 if there are none.
+    potential : float or None
+        ``E k(X, Y)`` of the block; None to compute it from the eigenpairs.
+    """
+
+    eigenvalues: Array
+    means: Array
+    functions: Callable[[Array, int], Array]
+    error: float = 0.0
+    omitted: float = 0.0
+    potential: float | None = None
+
+
+def largest_products(sequences: Sequence[Array], count: int) -> tuple[Array, Array]:
+    """Return the largest products of one entry per decreasing sequence of positive numbers.
+
+    Parameters
+    ----------
+    sequences : d arrays, each decreasing
+    count : int
+        Maximal number of products.
+
+    Returns
+    -------
+    products : array of shape (m,), decreasing
+    indices : int array of shape (m, d)
+
+    Notes
+    -----
+    Successors of an index increment one coordinate at or after its last nonzero one, so each index
+    has one parent and enters the heap once.
+
+    >>> largest_products([np.array([1.0, 0.5]), np.array([1.0, 0.1])], 3)[1].tolist()
+    [[0, 0], [1, 0], [0, 1]]
+    """
+    logs = [np.log(np.asarray(s)[np.asarray(s) > 0]) for s in sequences]
+    start = (0,) * len(logs)
+    heap = [(-sum(float(row[0]) for row in logs), start, 0)]
+    found: list[tuple[int, ...]] = []
+    while heap and len(found) < count:
+        cost, index, last = heapq.heappop(heap)
+        found.append(index)
+        for k in range(last, len(logs)):
+            step = index[k] + 1
+            if step < len(logs[k]):
+                raised = (*index[:k], step, *index[k + 1 :])
+                heapq.heappush(heap, (cost + float(logs[k][step - 1] - logs[k][step]), raised, k))
+    indices = np.array(found, dtype=np.intp).reshape(len(found), len(logs))
+    products = _take(sequences, indices)
+    order = np.argsort(-products, kind="stable")  # the heap orders by rounded logarithms
+    return products[order], indices[order]
+
+
+def _take(sequences: Sequence[Array], indices: Array) -> Array:
+    chosen = [np.asarray(s)[column] for s, column in zip(sequences, indices.T, strict=True)]
+    return np.asarray(np.prod(chosen, axis=0))
+
+
+@dataclass(frozen=True)
+class ProductPairs:
+    """Products of the factors' eigenpairs, one index per factor and pair."""
+
+    factors: tuple[Factor, ...]
+    indices: Array
+
+    @property
+    def eigenvalues(self) -> Array:
+        """Products of eigenvalues."""
+        return _take([factor.eigenvalues for factor in self.factors], self.indices)
+
+    @property
+    def means(self) -> Array:
+        """Products of means."""
+        return _take([factor.means for factor in self.factors], self.indices)
+
+    def functions(self, X: Array) -> Array:
+        """Return products of eigenfunctions, shape (n, m)."""
+        values = np.ones((len(X), len(self.indices)))
+        for factor, column in zip(self.factors, self.indices.T, strict=True):
+            values *= factor.functions(X, int(column.max(initial=0)) + 1)[:, column]
+        return values
+
+
+# --- the operator ---------------------------------------------------------------------------------
+
 
 # Largest size of the centered matrix, which omits pairs with eigenvalues below rounding error.
 _MAX_COUPLED = 1000

@@ -12,11 +12,11 @@ import numpy as np
 
 from mercer.errors import ApproximationWarning, warn
 from mercer.kernels import Gaussian, Kernel, as_kernel
+from mercer.population.comparison import degree_of, has_moments
 from mercer.population.measure import admit_vectors
 from mercer.population.measures import as_measure
-from mercer.population.polynomial import PolynomialFeatures
+from mercer.population.operator import PolynomialFeatures
 from mercer.population.quadrature import Quadrature
-from mercer.population.routes import degree_of, has_moments
 from mercer.utils.gaussian_terms import convolve, evaluate, inner_product
 from mercer.utils.types import Array
 from mercer.utils.validation import check_integer, check_real
