@@ -9,9 +9,9 @@ from numpy.testing import assert_allclose
 
 from mercer import KernelECA, KernelPCA
 from mercer.data.points import Points
-from mercer.decomposition.statistics import typical_row
+from mercer.decomposition.statistics import decays, typical_row
 from mercer.errors import SaturationWarning
-from mercer.kernels import Gaussian, Linear, table_kernel
+from mercer.kernels import Gaussian, Linear, On, table_kernel
 from tests.expectations import raises
 
 
@@ -131,6 +131,13 @@ def test_hotelling_of_a_decaying_kernel_warns_once(X):
         KernelPCA(2, kernel="linear").fit(X).hotelling(far)
         KernelPCA(3, kernel=Gaussian(2.0)).fit(X).contributions(X[:2], "hotelling")
     assert pca.reconstruction_error(far)[0] > pca.reconstruction_error(X).max()
+
+
+def test_kernels_that_decay():
+    assert decays(2 * Gaussian(1.0))
+    assert decays(Linear() * Gaussian(1.0))
+    assert not decays(Linear() * 2)
+    assert not decays(On(["x"], Linear()))
 
 
 def test_contributions_are_largest_for_the_faulty_column(X):

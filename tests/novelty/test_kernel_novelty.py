@@ -73,6 +73,11 @@ def test_leave_one_out_mahalanobis_is_close_to_refits(n, d):
         assert_allclose(found[i], expected, rtol=0.02)
 
 
+def test_mahalanobis_of_two_rows_is_finite():
+    _, found = Mahalanobis.fit(sample_of(rows(2)))
+    assert np.isfinite(found).all()
+
+
 def test_neighbors_use_scales_without_the_row():
     X = rows(40)
     ones = np.ones(40)

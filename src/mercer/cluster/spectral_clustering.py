@@ -42,7 +42,7 @@ from mercer.kernels import (
 from mercer.kernels.neighbors import NeighborPairs
 from mercer.tables import Preparation
 from mercer.utils.estimators import all_or_nothing
-from mercer.utils.frames import as_frame, is_frame
+from mercer.utils.frames import as_frame, is_mixed_table
 from mercer.utils.progress import ProgressBar, show_progress
 from mercer.utils.sparse_rows import column_ranges
 from mercer.utils.types import Array
@@ -397,20 +397,11 @@ class _Affinity:
 
 def _affinity(kernel: str | Kernel, X: Any) -> _Affinity:
     if isinstance(kernel, str) and kernel == "auto":
-        return _Affinity(None, table_kernel(X) if _has_other_columns(X) else None)
+        return _Affinity(None, table_kernel(X) if is_mixed_table(as_frame(X)) else None)
     kernel = as_kernel(kernel)
     if isinstance(kernel, SelfTuning | Neighbors):
         return _Affinity(kernel, kernel.kernel)
     return _Affinity(kernel, None if isinstance(kernel, Stationary) else kernel)
-
-
-def _has_other_columns(X: Any) -> bool:
-    """Return whether X is a table with columns that are not numbers, or with missing values."""
-    if not is_frame(X):
-        return False
-    frame = as_frame(X)
-    numeric = all(dtype.kind in "biuf" for dtype in frame.dtypes)
-    return not numeric or bool(frame.isna().any(axis=None))
 
 
 def _bounded(counts: Array) -> Array:

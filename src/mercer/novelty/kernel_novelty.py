@@ -24,7 +24,7 @@ from mercer.novelty.neighbors import regular_rows
 from mercer.novelty.statistics import FittedStatistic, automatic_kernel, fit_statistic
 from mercer.utils.conformal import Calibration
 from mercer.utils.estimators import all_or_nothing
-from mercer.utils.frames import as_frame, is_frame
+from mercer.utils.frames import as_frame, is_frame, is_mixed_table
 from mercer.utils.types import Array
 from mercer.utils.validation import check_choice, check_integer, check_real
 from mercer.utils.weight_totals import multiplicities
@@ -255,7 +255,7 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
             compared = kernel
         elif not passes_for(X).is_chunked:
             X = as_frame(X)
-            compared = "objects" if _is_mixed_table(X) else "vectors"
+            compared = "objects" if is_mixed_table(X) else "vectors"
         points = own_points(validate_points(X, compared, estimator=self), X)
         most = int(self.max_samples) + _MAX_CALIBRATION_ROWS
         return _Rows.of(points, sample_weight, calibration_weight, most, rng)
@@ -479,11 +479,3 @@ def _drawn(
     )
     drawn = [None if c is None else points.passes.take(c, rows) for c in columns]
     return points.take(rows), drawn[0], drawn[1]
-
-
-def _is_mixed_table(X: Any) -> bool:
-    """Return whether X is a data frame with labels, texts or missing values."""
-    if not is_frame(X):
-        return False
-    numeric = all(dtype.kind in "iufb" for dtype in X.dtypes)
-    return not numeric or bool(X.isna().to_numpy().any())

@@ -10,7 +10,15 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["as_frame", "as_numbers", "check_distinct_names", "column_names", "is_frame", "rows_of"]
+__all__ = [
+    "as_frame",
+    "as_numbers",
+    "check_distinct_names",
+    "column_names",
+    "is_frame",
+    "is_mixed_table",
+    "rows_of",
+]
 
 
 def is_frame(X: Any) -> bool:
@@ -20,6 +28,14 @@ def is_frame(X: Any) -> bool:
     False
     """
     return hasattr(X, "iloc") and hasattr(X, "columns")
+
+
+def is_mixed_table(X: Any) -> bool:
+    """Return whether X is a data frame with labels, texts or missing values."""
+    if not is_frame(X):
+        return False
+    numeric = all(dtype.kind in "biuf" for dtype in X.dtypes)
+    return not numeric or bool(X.isna().to_numpy().any())
 
 
 def as_frame(X: Any) -> Any:
