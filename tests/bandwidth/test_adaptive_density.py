@@ -8,15 +8,14 @@ from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal
 
 from mercer.bandwidth.adaptive_density import (
-    Coordinates,
     SamplePointDensity,
     abramson_bandwidths,
     adapt_bandwidths,
     adapt_shapes,
     local_shapes,
     random_folds,
-    sample_coordinates,
 )
+from mercer.bandwidth.likelihood import Coordinates, sample_coordinates
 from mercer.gram.kernel_sums import worth_boxes
 from mercer.utils.resources import run_in_threads
 from tests.expectations import raises

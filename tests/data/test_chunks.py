@@ -172,8 +172,8 @@ def test_bandwidth_rules_agree_with_memory(X, rng, rule, weighted):
     X = columns_for(rule, np.round(X, 1))  # with copies
     weights = rng.integers(0, 3, size=len(X)).astype(float) if weighted else None
     lazy = None if weights is None else in_chunks(weights, 77)
-    found = mercer.bandwidth.resolve(Gaussian(rule), in_chunks(X), lazy)
-    expected = mercer.bandwidth.resolve(Gaussian(rule), X, weights)
+    found = mercer.bandwidth.fit_kernel(Gaussian(rule), in_chunks(X), lazy)
+    expected = mercer.bandwidth.fit_kernel(Gaussian(rule), X, weights)
     assert_allclose(found.bandwidth, expected.bandwidth, rtol=1e-12)
 
 

@@ -8,7 +8,7 @@ the order of rows.
 
 ========================= =================================================================
 "auto"                    d ≤ 3: "silverman"; d > 3: "median-distance" / √2; in densities the
-                          most likely kernel (:mod:`mercer.bandwidth.density`)
+                          most likely kernel (:mod:`mercer.bandwidth.likelihood`)
 "silverman"               ``s (4 / ((2d + 1) n))^(1/(d+4))``, s² the mean marginal variance
 "scott"                   ``s n^(-1/(d+4))``
 "median-distance"         median over rows of the median distance to all rows, itself included
@@ -25,38 +25,26 @@ the order of rows.
 ========================= =================================================================
 """
 
-from mercer.bandwidth.fit import fit_kernel
 from mercer.bandwidth.rules import (
-    biased_cv,
+    bandwidth,
     distance_fraction,
-    improved_sheather_jones,
-    least_squares_cv,
+    fit_kernel,
     leave_one_out,
     median_distance,
-    normal_reference,
-    plug_in,
     plug_in_matrix,
     scott,
-    sheather_jones,
     silverman,
-    smoothed_cv,
     spectroscopy,
 )
 
 __all__ = [
-    "biased_cv",
+    "bandwidth",
     "distance_fraction",
     "fit_kernel",
-    "improved_sheather_jones",
-    "least_squares_cv",
     "leave_one_out",
     "median_distance",
-    "normal_reference",
-    "plug_in",
     "plug_in_matrix",
     "scott",
-    "sheather_jones",
     "silverman",
-    "smoothed_cv",
     "spectroscopy",
 ]

@@ -18,17 +18,20 @@ points: a leave-one-out likelihood with pilots of all points prefers bandwidths 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from math import log, pi
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from scipy.optimize import minimize_scalar
 from scipy.spatial import cKDTree
 
+from mercer.bandwidth.likelihood import Coordinates, sample_coordinates
+from mercer.data.points import Sample
+from mercer.data.subsampling import representative_rows, select_representatives
 from mercer.gram.kernel_sums import Run, gaussian_sums, worth_boxes
+from mercer.kernels import Gaussian
 from mercer.kernels.densities import (
     LogDerivatives,
     block_rows,
@@ -47,15 +50,13 @@ from mercer.utils.types import Array
 
 __all__ = [
     "Adaptation",
-    "Coordinates",
     "SamplePointDensity",
     "abramson_bandwidths",
     "adapt_bandwidths",
     "adapt_shapes",
+    "adapted_density",
     "local_shapes",
     "random_folds",
-    "sample_coordinates",
-    "sample_point_derivatives",
 ]
 
 _N_FOLDS = 10
@@ -67,75 +68,10 @@ _SHRINKAGES = (0.1, 0.3, 0.6)
 _LOG_BANDWIDTHS = np.linspace(log(0.02), log(2.0), 12)  # in standard deviations
 _LOG_TOLERANCE = 0.01
 _ENTRIES_PER_BLOCK = 4_000_000
-_SINGULAR = 1e-12  # eigenvalues of a correlation matrix below which it is not used
-
-
-@dataclass(frozen=True, eq=False)
-class Coordinates:
-    """``z = L⁻¹ (x - m)``: coordinates in which the sample has unit variances.
-
-    Attributes
-    ----------
-    center : array of shape (d,)
-    factor : array of shape (d, d)
-        The lower triangular matrix L.
-    """
-
-    center: Array
-    factor: Array
-
-    @property
-    def log_volume(self) -> float:
-        """``log det L``, subtracted from log densities in z."""
-        return float(np.log(self.factor.diagonal()).sum())
-
-    def scaled(self, X: Array) -> Array:
-        """Return z."""
-        scales = self.factor.diagonal()
-        if (self.factor == np.diag(scales)).all():  # exact for subnormal scales too
-            return np.asarray((X - self.center) / scales)
-        return np.asarray(solve_triangular(self.factor, (X - self.center).T, lower=True).T)
-
-    def directions(self) -> Array:
-        """Return the matrix T of ``z = (x - m) T``."""
-        return np.asarray(solve_triangular(self.factor, np.eye(len(self.factor)), lower=True).T)
-
-    def original(self, Z: Array) -> Array:
-        """Return x."""
-        return np.asarray(Z @ self.factor.T + self.center)
-
-
-def sample_coordinates(X: Array, weights: Array) -> list[Coordinates]:
-    """Return the coordinates that standardize columns, and those that also remove correlations.
-
-    In between are those for half the correlations. Only the first are returned for one column, or
-    if the correlation matrix is singular.
-
-    Raises
-    ------
-    ValueError
-        If a column is constant: the sample then has no density.
-    """
-    masses = weights / weights.sum()
-    center = masses @ X
-    varies = X.max(axis=0) > X.min(axis=0)
-    if not varies.all():
-        constant = int(np.argmin(varies))
-        raise ValueError(
-            f"Column {constant} is constant ({X[0, constant]:.6g}) in all distinct rows "
-            f"(n_samples={len(X)}), so the sample has no density. Drop it, or pass more rows."
-        )
-    scale = np.abs(X - center).max(axis=0)
-    Y = (X - center) / scale  # squares must not overflow
-    covariance = (masses[:, None] * Y).T @ Y
-    deviations = np.sqrt(covariance.diagonal())
-    found = [Coordinates(center, np.diag(scale * deviations))]
-    correlation = covariance / np.outer(deviations, deviations)
-    if len(center) > 1 and np.linalg.eigvalsh(correlation)[0] > _SINGULAR:
-        for shrunk in (0.5 * (correlation + np.eye(len(center))), correlation):
-            root = np.linalg.cholesky(shrunk)
-            found.append(Coordinates(center, (scale * deviations)[:, None] * root))
-    return found
+_SEARCH_ROWS = 500  # on which parameters are chosen
+_REFERENCE_ROWS = 2000  # of pilot estimates and neighbors
+_ABRAMSON = 0.5
+_LARGEST = 1e150  # coordinate, in bandwidths, whose square does not overflow
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,6 +128,27 @@ class SamplePointDensity:
     def log_offsets(self) -> Array:
         """Return the logarithms of the terms at their own points, up to the same constant."""
         return np.log(self.weights) + _log_determinants(self.inverses, self.points.shape[1])
+
+    def derivatives(self, X: Array) -> LogDerivatives:
+        """Return the derivatives of the log density."""
+        coordinates, points, inverses = self.coordinates, self.points, self.inverses
+        d = points.shape[1]
+        Z = coordinates.scaled(X)
+        T = coordinates.directions()
+        ones = np.ones(len(points))
+        found = []
+        for rows in block_rows(len(Z), inverses.size * d):
+            logs = self.log_terms(Z[rows])
+            if inverses.ndim == 1:
+                found.append(radial_derivatives(Z[rows], points, logs, inverses**2, ones))
+                continue
+            C = np.swapaxes(inverses, 1, 2) @ inverses
+            total, shares = term_fractions(logs, ones)
+            precisions = np.tensordot(shares, C, axes=1)
+            pull = shares @ (C @ points[..., None])[..., 0]
+            gradient = pull - (precisions @ Z[rows][..., None])[..., 0]
+            found.append(LogDerivatives(total, gradient, precisions))
+        return concatenate(found).in_coordinates(T)
 
     def draw(self, count: int, rng: np.random.Generator) -> Array:
         """Draw points."""
@@ -381,6 +338,77 @@ def adapt_shapes(X: Array, weights: Array, candidates: Sequence[Coordinates]) ->
     return chosen
 
 
+# --- all rows -----------------------------------------------------------------------------------
+
+
+def adapted_density(
+    sample: Sample, by_rule: bool, mode: bool | str, chosen: Adaptation | None = None
+) -> tuple[SamplePointDensity, Adaptation]:
+    """Choose the parameters by cross-validation and fit the density to all rows.
+
+    Parameters
+    ----------
+    sample : Sample
+        With a Gaussian kernel.
+    by_rule : bool
+        Whether to choose the parameters. Otherwise the kernel has the bandwidth of the pilot
+        estimate, and the exponent is Abramson's.
+    mode : True or "shape"
+    chosen : Adaptation or None
+        Parameters that are used instead of a search.
+    """
+    X = sample.points.data.astype(np.float64, copy=False)
+    weights = sample.multiplicities
+    if chosen is not None:
+        found = chosen
+    elif by_rule:
+        found = _search(X, weights, sample.kernel, mode)
+    elif mode == "shape":
+        raise ValueError(
+            f"adaptive='shape' chooses its bandwidths itself; the kernel has "
+            f"bandwidth={sample.kernel.bandwidth!r}. Pass Gaussian('auto')."
+        )
+    else:
+        coordinates = _coordinates_of(sample.kernel, X)
+        # in units of a vanishing bandwidth, coordinates would overflow
+        center, factor = coordinates.center, coordinates.factor
+        extent = float(np.abs(X - center).max()) / _LARGEST
+        scale = max(1.0, extent / float(np.abs(factor.diagonal()).min()))
+        h = 1 / scale
+        coordinates = Coordinates(center, factor * scale)
+        found = Adaptation(coordinates, h, float("nan"), pilot=h, exponent=_ABRAMSON)
+    Z = found.coordinates.scaled(X)
+    rows, masses = representative_rows(X, weights, _REFERENCE_ROWS)
+    if mode == "shape":
+        inverses = local_shapes(Z, Z[rows], masses, found.fraction, found.shrinkage)
+    elif found.exponent:
+        inverses = np.exp(-abramson_bandwidths(Z, Z[rows], masses, found.pilot, found.exponent))
+    else:
+        inverses = np.ones(len(Z))
+    inverses = inverses / found.bandwidth
+    return SamplePointDensity(found.coordinates, Z, weights / weights.sum(), inverses), found
+
+
+def _search(X: Array, weights: Array, kernel: Gaussian, mode: bool | str) -> Adaptation:
+    rows, masses, size_ratio = select_representatives(X, weights, _SEARCH_ROWS)
+    if kernel.metric is None:
+        candidates = sample_coordinates(X[rows], masses)
+    else:
+        candidates = [_coordinates_of(kernel, X)]
+    found = (adapt_shapes if mode == "shape" else adapt_bandwidths)(X[rows], masses, candidates)
+    shrink = size_ratio ** (1 / (X.shape[1] + 4))  # the rate at which the best bandwidth falls
+    return replace(found, bandwidth=shrink * found.bandwidth, pilot=shrink * found.pilot)
+
+
+def _coordinates_of(kernel: Gaussian, X: Array) -> Coordinates:
+    """Return the coordinates in which a kernel has bandwidth 1.
+
+    Their origin is a median: an outlier would move the mean, and other coordinates would lose
+    digits.
+    """
+    return Coordinates(np.median(X, axis=0), kernel.from_units(np.eye(X.shape[1])).T)
+
+
 # --- shared steps ---------------------------------------------------------------------------------
 
 
@@ -457,25 +485,3 @@ def _refine(score: Callable[[float], float], low: float, high: float) -> tuple[f
         lambda at: -score(at), bounds=(low, high), method="bounded", options=options
     )
     return float(found.x), -float(found.fun)
-
-
-def sample_point_derivatives(density: SamplePointDensity, X: Array) -> LogDerivatives:
-    """Return the derivatives of a density with one bandwidth (matrix) per training point."""
-    coordinates, points, inverses = density.coordinates, density.points, density.inverses
-    d = points.shape[1]
-    Z = coordinates.scaled(X)
-    T = coordinates.directions()
-    ones = np.ones(len(points))
-    found = []
-    for rows in block_rows(len(Z), inverses.size * d):
-        logs = density.log_terms(Z[rows])
-        if inverses.ndim == 1:
-            found.append(radial_derivatives(Z[rows], points, logs, inverses**2, ones))
-            continue
-        C = np.swapaxes(inverses, 1, 2) @ inverses
-        total, shares = term_fractions(logs, ones)
-        precisions = np.tensordot(shares, C, axes=1)
-        pull = shares @ (C @ points[..., None])[..., 0]
-        gradient = pull - (precisions @ Z[rows][..., None])[..., 0]
-        found.append(LogDerivatives(total, gradient, precisions))
-    return concatenate(found).in_coordinates(T)

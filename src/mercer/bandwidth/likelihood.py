@@ -1,28 +1,157 @@
-"""The bandwidth that maximizes the leave-one-out likelihood of a density."""
+"""The bandwidth "auto" of densities: the kernel with the largest leave-one-out likelihood.
+
+The candidates are one bandwidth per column, proportional to the standard deviations, and for the
+Gaussian kernel multiples of the covariance matrix, with all or half of the correlations. The factor
+is chosen for each by the leave-one-out likelihood (:func:`mercer.bandwidth.leave_one_out`), on at
+most 500 representative rows; the most likely candidate is refined:
+
+- up to 2000 rows, on all of them;
+- Gaussian kernels in at most three columns, by Fourier sums over all rows, at up to 16,000 of them
+  (unless the grid of frequencies would be too large);
+- otherwise on 2000 rows, and extrapolated to the sample size n by the rate ``n^(-1/(d+4))``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import log
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import log, sqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from scipy.optimize import minimize_scalar
 
-from mercer.kernels import Gaussian, Stationary
+from mercer.bandwidth.fourier_likelihood import fourier_likelihood
+from mercer.data.subsampling import random_rows, select_representatives
+from mercer.kernels import Gaussian, Kernel, Stationary
+from mercer.kernels.densities import block_rows, reach
+from mercer.kernels.stationary import Radial, sample_metric
 from mercer.utils.compiled import exponentials
 from mercer.utils.pairwise import nearest_distances
+from mercer.utils.quantiles import distinct_rows
 from mercer.utils.types import Array
+from mercer.utils.weight_totals import effective_size, multiplicities
+
+if TYPE_CHECKING:
+    from mercer.bandwidth.rules import BandwidthSample
 
 __all__ = [
+    "Coordinates",
+    "fit_reflected",
+    "gaussian_in",
     "leave_one_out_likelihood",
     "most_likely_bandwidth",
-    "most_likely_factor",
-    "refined_factor",
-    "search_range",
+    "most_likely_kernel",
+    "sample_coordinates",
+    "smoothing_gap",
 ]
 
 _ROWS_PER_BLOCK = 256
 _N_TRIALS = 25  # bandwidths tried before the best of them is refined
+_MAX_ROWS = 2000  # between all pairs of which kernel values are computed
+_TRIAL_ROWS = 500  # on which candidates are compared
+_TOLERANCE = 0.01  # of the logarithm of a bandwidth
+_MAX_FOURIER_COLUMNS = 3
+_FOURIER_ROWS = 16_000  # whose log densities given all other points are averaged
+_STEP = 2.0  # bandwidths between half and twice the first guess are tried
+_MAX_STEPS = 6
+_AT_LOWER_END = 1.1
+_FOURIER_TOLERANCE = 0.02
+_MIN_ROWS = 5  # below which bandwidths are not compared
+_REFINEMENT = 2.0  # ratio of the bandwidths tried on all rows to the best on 500
+_SINGULAR = 1e-12  # eigenvalues of a correlation matrix below which it is not used
+_REFLECTED_RULES = ("auto", "leave-one-out")  # the others do not depend on the bounds
+_REFLECTED_ROWS = 1000
+_REFLECTED_TRIALS = 20
+
+#: From the reach of kernels to the reflections that matter, as maps of rows.
+Images = Callable[[Array], Sequence[Callable[[Array], Array]]]
+
+
+# --- coordinates ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """``z = L⁻¹ (x - m)``: coordinates in which the sample has unit variances.
+
+    Attributes
+    ----------
+    center : array of shape (d,)
+    factor : array of shape (d, d)
+        The lower triangular matrix L.
+    """
+
+    center: Array
+    factor: Array
+
+    @property
+    def log_volume(self) -> float:
+        """``log det L``, subtracted from log densities in z."""
+        return float(np.log(self.factor.diagonal()).sum())
+
+    def scaled(self, X: Array) -> Array:
+        """Return z."""
+        scales = self.factor.diagonal()
+        if (self.factor == np.diag(scales)).all():  # exact for subnormal scales too
+            return np.asarray((X - self.center) / scales)
+        return np.asarray(solve_triangular(self.factor, (X - self.center).T, lower=True).T)
+
+    def directions(self) -> Array:
+        """Return the matrix T of ``z = (x - m) T``."""
+        return np.asarray(solve_triangular(self.factor, np.eye(len(self.factor)), lower=True).T)
+
+    def original(self, Z: Array) -> Array:
+        """Return x."""
+        return np.asarray(Z @ self.factor.T + self.center)
+
+
+def sample_coordinates(X: Array, weights: Array) -> list[Coordinates]:
+    """Return the coordinates that standardize columns, and those that also remove correlations.
+
+    In between are those for half the correlations. Only the first are returned for one column, or
+    if the correlation matrix is singular.
+
+    Raises
+    ------
+    ValueError
+        If a column is constant: the sample then has no density.
+    """
+    masses = weights / weights.sum()
+    center = masses @ X
+    varies = X.max(axis=0) > X.min(axis=0)
+    if not varies.all():
+        constant = int(np.argmin(varies))
+        raise ValueError(
+            f"Column {constant} is constant ({X[0, constant]:.6g}) in all distinct rows "
+            f"(n_samples={len(X)}), so the sample has no density. Drop it, or pass more rows."
+        )
+    scale = np.abs(X - center).max(axis=0)
+    Y = (X - center) / scale  # squares must not overflow
+    covariance = (masses[:, None] * Y).T @ Y
+    deviations = np.sqrt(covariance.diagonal())
+    found = [Coordinates(center, np.diag(scale * deviations))]
+    correlation = covariance / np.outer(deviations, deviations)
+    if len(center) > 1 and np.linalg.eigvalsh(correlation)[0] > _SINGULAR:
+        for shrunk in (0.5 * (correlation + np.eye(len(center))), correlation):
+            root = np.linalg.cholesky(shrunk)
+            found.append(Coordinates(center, (scale * deviations)[:, None] * root))
+    return found
+
+
+def gaussian_in(coordinates: Coordinates, bandwidth: float) -> Gaussian:
+    """Return the Gaussian kernel with this bandwidth in the given coordinates."""
+    factor = coordinates.factor
+    if len(factor) == 1:
+        return Gaussian(bandwidth * float(factor[0, 0]))
+    if (factor == np.diag(factor.diagonal())).all():
+        return Gaussian(bandwidth * factor.diagonal())
+    scale = float(np.abs(factor).max())  # squares must not overflow
+    return Gaussian(bandwidth * scale, metric=(factor / scale) @ (factor / scale).T)
+
+
+# --- leave-one-out likelihood ---------------------------------------------------------------------
 
 
 def most_likely_bandwidth(kernel: Stationary, X: Array, weights: Array, extent: float) -> float:
@@ -36,15 +165,6 @@ def most_likely_bandwidth(kernel: Stationary, X: Array, weights: Array, extent: 
     weights : array of shape (n,)
     extent : float
         Half of the largest bandwidth that is tried.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.bandwidth.likelihood import most_likely_bandwidth
-    >>> from mercer.kernels import Gaussian
-    >>> X = np.random.default_rng(0).normal(size=(500, 1))
-    >>> round(most_likely_bandwidth(Gaussian(), X, np.ones(500), 1.0), 2)
-    0.3
     """
     low, high = search_range(X, extent)
     # at the smallest bandwidth, rounding errors of the exponents are visible
@@ -107,23 +227,14 @@ def leave_one_out_likelihood(
     weights : array of shape (n,)
     single : bool
         Compute exponentials in single precision: a third of the time, with errors of about 1e-6.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.kernels import Gaussian
-    >>> score = leave_one_out_likelihood(Gaussian(1.0), np.array([[0.0], [2.0]]), np.ones(2))
-    >>> bool(round(score(2.0), 4) == round(-0.5 - np.log(2 * np.sqrt(2 * np.pi)), 4))
-    True
     """
     log_weights = np.log(weights)
     log_rest = np.log(weights.sum() - weights)
-    exponents = _log_kernel(kernel, X) if isinstance(kernel, Gaussian) else None
+    log_kernel = _scaled_log_kernel(kernel, X)
+    d, log_normalizer = X.shape[1], kernel.log_normalizer(X.shape[1])
 
     def score(factor: float) -> float:
-        scaled: Stationary = kernel.scale_bandwidths(factor)  # type: ignore[assignment]
-        # a Gaussian's exponents are divided by factor²; other kernels are evaluated again
-        logs = _log_kernel(scaled, X) if exponents is None else exponents / factor / factor
+        logs = log_kernel(factor)
         logs += log_weights
         np.fill_diagonal(logs, -np.inf)
         top = logs.max(axis=1)
@@ -137,9 +248,21 @@ def leave_one_out_likelihood(
         else:
             sums = np.log(exponentials(logs).sum(axis=1)) + top
         mean = float(weights @ (sums - log_rest)) / float(weights.sum())
-        return mean - scaled.log_normalizer(X.shape[1])
+        return mean - log_normalizer - d * log(factor)
 
     return score
+
+
+def _scaled_log_kernel(kernel: Stationary, X: Array) -> Callable[[float], Array]:
+    """Return log k between all points as a function of a factor on the bandwidths.
+
+    Distances are computed once for kernels that are functions of Euclidean distances.
+    """
+    if not isinstance(kernel, Radial):
+        return lambda factor: _log_kernel(_scaled(kernel, factor), X)
+    base = kernel if isinstance(kernel, Gaussian) else Gaussian(kernel.bandwidth)
+    exponents = _log_kernel(base, X)
+    return lambda factor: kernel.log_profile(exponents / factor / factor)
 
 
 def _log_kernel(kernel: Stationary, X: Array) -> Array:
@@ -150,3 +273,231 @@ def _log_kernel(kernel: Stationary, X: Array) -> Array:
         rows = slice(first, min(first + _ROWS_PER_BLOCK, len(X)))
         logs[rows] = tiles(rows, slice(0, len(X)), None)
     return logs
+
+
+# --- the most likely kernel -----------------------------------------------------------------------
+
+
+def most_likely_kernel(kernel: Stationary, sample: BandwidthSample) -> Stationary:
+    """Return a kernel with the bandwidths, or the bandwidth matrix, of largest likelihood.
+
+    Parameters
+    ----------
+    kernel : Stationary
+        Its own bandwidth is not used. A metric is: there is then one bandwidth to choose.
+    sample : weighted sample of :mod:`mercer.bandwidth`
+    """
+    most = _FOURIER_ROWS if _has_fast_sums(kernel, sample) else _MAX_ROWS
+    rows, weights, size_ratio = sample.representatives(grouped=True, most=most)
+    weights = np.ones(len(rows)) if weights is None else weights
+    few = np.arange(len(rows))
+    if len(rows) > _TRIAL_ROWS:
+        few = random_rows(len(rows), _TRIAL_ROWS)
+    found = [
+        _most_likely_multiple(unit, rows[few], weights[few], final=len(few) == len(rows))
+        for unit in _units(kernel, rows, weights)
+    ]
+    best, _ = max(found, key=lambda one: one[1])
+    has_sums = _has_fast_sums(kernel, sample)
+    if len(few) == len(rows) and not has_sums:
+        return best
+    rate = 1 / (rows.shape[1] + 4)  # at which the best bandwidth falls
+    n = effective_size(weights) / size_ratio
+    if has_sums:
+        start = _scaled(best, (effective_size(weights[few]) / n) ** rate)
+        refined = _refined_by_sums(start, sample, rows, weights)
+        if refined is not None:
+            return refined
+    if len(few) == len(rows):
+        return best
+    many = random_rows(len(rows), _MAX_ROWS)
+    best = _scaled(best, (effective_size(weights[few]) / effective_size(weights[many])) ** rate)
+    score = leave_one_out_likelihood(best, rows[many], weights[many])
+    factor, _ = refined_factor(score, 1 / _REFINEMENT, _REFINEMENT, _TOLERANCE)
+    return _scaled(best, factor * (effective_size(weights[many]) / n) ** rate)
+
+
+def _has_fast_sums(kernel: Stationary, sample: BandwidthSample) -> bool:
+    """Return whether there are too many rows for pairs, and Fourier sums may be possible."""
+    is_small = sample.dimension <= _MAX_FOURIER_COLUMNS
+    return isinstance(kernel, Gaussian) and is_small and sample.n_rows > _MAX_ROWS
+
+
+def _refined_by_sums(
+    start: Stationary, sample: BandwidthSample, rows: Array, weights: Array
+) -> Stationary | None:
+    """Maximize the likelihood of the rows given all other points; None if it is too expensive.
+
+    The interval of bandwidths is extended downwards while its lower end is the best.
+    """
+    found = None
+    for _ in range(_MAX_STEPS):
+        start = _scaled(start, 1 / _STEP)
+        assert isinstance(start, Gaussian)
+        points, point_weights = sample.points_and_weights
+        score = fourier_likelihood(start, points, point_weights, rows, weights, _STEP**2)
+        if score is None:
+            return found
+        factor, _ = refined_factor(score, 1.0, _STEP**2, _FOURIER_TOLERANCE)
+        found = _scaled(start, factor)
+        if factor > _AT_LOWER_END:
+            return found
+    return found
+
+
+@np.errstate(all="ignore")
+def smoothing_gap(
+    kernel: Stationary, X: Array, weights: Array, size_ratio: float
+) -> tuple[float, float]:
+    """Compare the bandwidths of a kernel with the most likely multiple of them.
+
+    Parameters
+    ----------
+    kernel : Stationary
+        A fitted kernel.
+    X : array of shape (m, d)
+        A few rows of the sample.
+    weights : array of shape (m,)
+    size_ratio : float
+        Size of the whole sample relative to these rows.
+
+    Returns
+    -------
+    factor : float
+        The most likely multiple for the whole sample.
+    gap : float
+        What it adds to the mean leave-one-out log-likelihood, estimated from these rows. A few rows
+        underestimate what narrower bandwidths gain on the whole sample. For what wider ones gain,
+        the kernels of a few rows are made so much wider that as many rows are within a bandwidth.
+        0 if neither is better, or if kernel values overflow.
+    """
+    d = X.shape[1]
+    distinct, weights = distinct_rows(X, weights)
+    X = X[distinct].astype(np.float64)
+    Z = kernel.to_units(X)
+    if len(X) < _MIN_ROWS or not np.isfinite(Z).all():
+        return 1.0, 0.0
+    low, high = search_range(Z, _extent(Z, weights))
+    if not (0 < low < high < np.inf and (np.multiply(kernel.bandwidth, low) > 0).all()):
+        return 1.0, 0.0
+    smallest = _scaled(kernel, low)
+    if not np.isfinite(smallest.to_units(X)).all():
+        return 1.0, 0.0
+    score = leave_one_out_likelihood(smallest, X, weights)
+    factor, highest = most_likely_factor(score, 1.0, high / low, _TOLERANCE)
+    factor *= low
+    widened = size_ratio ** (1 / d)
+    if factor < 1:
+        gap = highest - score(1 / low)
+    elif factor > widened:
+        gap = highest - score(widened / low)
+    else:
+        gap = 0.0
+    return factor * size_ratio ** (-1 / (d + 4)), gap if np.isfinite(gap) else 0.0
+
+
+def _units(kernel: Stationary, rows: Array, weights: Array) -> list[Stationary]:
+    """Return the candidates, with bandwidths of one standard deviation."""
+    if isinstance(kernel, Gaussian):
+        if kernel.metric is not None:
+            return [kernel.with_bandwidth(1.0)]
+        return [gaussian_in(coordinates, 1.0) for coordinates in sample_coordinates(rows, weights)]
+    deviations = sample_coordinates(rows, weights)[0].factor.diagonal()
+    return [kernel.with_bandwidth(deviations if len(deviations) > 1 else float(deviations[0]))]
+
+
+def _most_likely_multiple(
+    unit: Stationary, rows: Array, weights: Array, *, final: bool
+) -> tuple[Stationary, float]:
+    """Return the kernel with the most likely multiple of its bandwidths, and its likelihood.
+
+    Single precision is accurate enough if the result will be refined.
+    """
+    Z = unit.to_units(rows)
+    low, high = search_range(Z, _extent(Z, weights))
+    smallest = _scaled(unit, low)
+    score = leave_one_out_likelihood(smallest, rows, weights, single=not final)
+    factor, highest = most_likely_factor(score, 1.0, high / low, _TOLERANCE)
+    return _scaled(smallest, factor), highest
+
+
+def _extent(Z: Array, weights: Array) -> float:
+    """Return the root of the sum of the variances."""
+    masses = weights / weights.sum()
+    return sqrt(float((masses @ (Z - masses @ Z) ** 2).sum()))
+
+
+def _scaled(kernel: Stationary, factor: float) -> Stationary:
+    bandwidth = np.multiply(kernel.bandwidth, factor)
+    return kernel.with_bandwidth(bandwidth if bandwidth.ndim else float(bandwidth))
+
+
+# --- densities that are reflected at bounds -------------------------------------------------------
+
+
+def fit_reflected(kernel: Kernel, X: Array, weights: Array | None, images: Images) -> Kernel:
+    """Return the kernel with the bandwidth that maximizes the leave-one-out likelihood.
+
+    The left-out point and its reflections do not contribute to its own density. Of more than 1000
+    distinct rows 1000 are used, evenly spaced in lexicographic order, and the result is
+    extrapolated by the rate :math:`n^{-1/(d+4)}`. Kernels without one of the rules are unchanged.
+
+    "leave-one-out" chooses one bandwidth; "auto" one per column, in proportion to their standard
+    deviations, unless the kernel has a metric. ``images(reach)`` are the reflections that matter
+    for kernels that extend so far.
+    """
+    if not isinstance(kernel, Stationary) or not any(map(kernel.has_rule, _REFLECTED_RULES)):
+        return kernel
+    scaled = kernel.has_rule("auto") and X.shape[1] > 1
+    if isinstance(kernel, Gaussian) and isinstance(kernel.metric, str):
+        kernel = kernel.with_metric(sample_metric(kernel.metric, X, weights))
+    counts = np.ones(len(X)) if weights is None else multiplicities(weights)
+    rows, masses, size_ratio = select_representatives(X, counts, _REFLECTED_ROWS, grouped=True)
+    unit: float | Array = 1.0
+    if scaled and not (isinstance(kernel, Gaussian) and kernel.metric is not None):
+        unit = sample_coordinates(X[rows], masses)[0].factor.diagonal()
+    found = _most_likely_reflected(kernel, X[rows], masses, images, unit)
+    return kernel.with_bandwidth(size_ratio ** (1 / (X.shape[1] + 4)) * found * unit)
+
+
+def _most_likely_reflected(
+    kernel: Stationary, X: Array, weights: Array, images: Images, unit: float | Array
+) -> float:
+    if len(X) == 1:
+        raise ValueError(
+            "No bandwidth can be chosen from equal rows: every distance is 0. Pass a number, such "
+            "as Gaussian(bandwidth=1.0)."
+        )
+    units = kernel.with_bandwidth(unit).to_units(X)
+    nearest = np.sort(nearest_distances(units))
+    spread = float(np.linalg.norm(units.std(axis=0)))
+    low = log(max(0.1 * float(np.median(nearest)), 1e-3 * float(nearest[-1])))
+    high = log(2 * max(spread, float(nearest[-1])))
+
+    def cost(log_bandwidth: float) -> float:
+        candidate = kernel.with_bandwidth(float(np.exp(log_bandwidth)) * unit)
+        return -_reflected_likelihood(candidate, X, weights, images)
+
+    trials = np.linspace(low, high, _REFLECTED_TRIALS)
+    best = int(np.argmin([cost(trial) for trial in trials]))
+    around = trials[max(best - 1, 0)], trials[min(best + 1, _REFLECTED_TRIALS - 1)]
+    refined = minimize_scalar(cost, bounds=around, method="bounded", options={"xatol": 1e-3})
+    return float(np.exp(refined.x))
+
+
+def _reflected_likelihood(kernel: Stationary, X: Array, weights: Array, images: Images) -> float:
+    """Mean log density of distinct points given the others."""
+    d = X.shape[1]
+    log_weights, total = np.log(weights), 0.0
+    tiles = [kernel.log_tiles(image(X), X) for image in images(reach(kernel, d))]
+    for rows in block_rows(len(X), len(X)):
+        rows = slice(rows.start, min(rows.stop, len(X)))
+        logs = np.logaddexp.reduce([tile(rows, slice(0, len(X)), None) for tile in tiles])
+        logs += log_weights
+        logs[np.arange(len(logs)), np.arange(rows.start, rows.stop)] = -np.inf
+        with np.errstate(divide="ignore"):
+            sums = np.logaddexp.reduce(logs, axis=1)
+        if np.isneginf(sums).any():
+            return -np.inf
+        total += float(weights[rows] @ (sums - np.log(weights.sum() - weights[rows])))
+    return total / float(weights.sum()) - kernel.log_normalizer(d)

@@ -1,35 +1,433 @@
-"""Bandwidth rules as functions of points and optional weights."""
+"""Bandwidth rules: their table, kernels fitted to samples in memory or in chunks, and functions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from math import sqrt
 from typing import Any
 
 import numpy as np
+from scipy.stats import chi2
 
-from mercer.bandwidth.fit import FORMULAS, leave_one_out_bandwidth, validated_sample
-from mercer.bandwidth.selectors import whitened_plug_in
-from mercer.kernels import Gaussian, Stationary
+from mercer.bandwidth.likelihood import most_likely_bandwidth
+from mercer.bandwidth.selectors import SELECTORS, whitened_plug_in
+from mercer.data.points import Points, PointSet, validate_points, validate_weights
+from mercer.data.subsampling import select_representatives
+from mercer.errors import ApproximationWarning, warn
+from mercer.kernels import Gaussian, Kernel, Stationary
+from mercer.kernels.stationary import sample_metric
 from mercer.utils.estimators import ignore_underflow
+from mercer.utils.pairwise import distance_blocks
+from mercer.utils.quantiles import weighted_median, weighted_quantile
 from mercer.utils.types import Array
-from mercer.utils.validation import check_real
+from mercer.utils.validation import check_real, warn_if_heavy
+from mercer.utils.weight_totals import multiplicities
 
 __all__ = [
-    "biased_cv",
+    "RULES",
+    "AutoRule",
+    "BandwidthSample",
+    "bandwidth",
     "distance_fraction",
-    "improved_sheather_jones",
-    "least_squares_cv",
+    "fit_kernel",
     "leave_one_out",
     "median_distance",
-    "normal_reference",
-    "plug_in",
     "plug_in_matrix",
     "scott",
-    "sheather_jones",
     "silverman",
-    "smoothed_cv",
     "spectroscopy",
 ]
+
+_MAX_ROWS = 2000  # between which distances are computed
+_MAX_SCALE_RATIO = 100.0  # of the columns' standard deviations, beyond which a fit warns
+_MANY_COLUMNS = 20  # with more columns, a third of them may vary little
+
+
+@ignore_underflow
+def fit_kernel(
+    kernel: Kernel, X: Any, sample_weight: Any = None, *, auto: AutoRule | None = None
+) -> Kernel:
+    """Return the kernel fitted to a sample.
+
+    Every bandwidth rule is replaced by its value, and kernels on columns
+    (:class:`~mercer.kernels.On`) store the values that represent a missing one.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : data that the kernel compares, or Points
+        Points are taken as validated, and so are the weights then.
+    sample_weight : array-like of shape (n,) or None
+    auto : callable or None
+        What the bandwidth "auto" means to an estimator: a function of the kernel and the sample
+        that returns the fitted kernel, such as ``mercer.bandwidth.likelihood.most_likely_kernel``.
+        None for the rule of this module.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.bandwidth import fit_kernel
+    >>> from mercer.kernels import Gaussian
+    >>> fit_kernel(Gaussian("scott"), np.arange(10.0).reshape(-1, 1))
+    Gaussian(bandwidth=1.81228...)
+    """
+    points: Any = X
+    weights = sample_weight
+    if not isinstance(X, PointSet):
+        points = validate_points(X, kernel)
+        weights = validate_weights(sample_weight, points)
+    if points.is_chunked:
+        return _fit(kernel, points.with_weights(weights), None, auto)
+    return _fit(kernel, points.data, weights, auto)
+
+
+def _fit(kernel: Kernel, data: Any, weights: Array | None, auto: AutoRule | None) -> Kernel:
+    """Fit a kernel, or the kernels inside it, to the data that each compares."""
+    if isinstance(kernel, Gaussian) and isinstance(kernel.metric, str):
+        kernel = kernel.with_metric(sample_metric(kernel.metric, data, weights))
+    if isinstance(kernel, Stationary) and auto is not None and kernel.has_rule("auto"):
+        return auto(kernel, _sample_of(data, weights))
+    if isinstance(kernel, Stationary) and isinstance(kernel.bandwidth, str):
+        return kernel.with_bandwidth(_bandwidth(kernel, data, weights))
+    split = kernel.split_for_fit(data, weights)
+    if split is None:
+        return kernel.with_own_parameters()
+    try:
+        fitted = [_fit(*part, auto) for part in split.parts]
+    except ValueError as error:
+        if not split.label:
+            raise
+        raise ValueError(f"{split.label}: {error}") from error
+    return split.assemble(fitted)
+
+
+def _bandwidth(kernel: Stationary, data: Any, weights: Array | None) -> float:
+    """Apply the rule that a kernel names."""
+    _check_rule(kernel.bandwidth)
+    sample = _sample_of(data, weights)
+    if isinstance(kernel, Gaussian) and kernel.metric is not None:
+        sample = sample.whitened(Gaussian(1.0, kernel.metric))
+        kernel = Gaussian(kernel.bandwidth)
+    else:
+        _warn_of_scales(data, weights)
+    return _apply(str(kernel.bandwidth), sample, kernel)
+
+
+def _check_rule(rule: Any) -> None:
+    known = [*RULES, *SELECTORS]
+    if rule not in known:
+        raise ValueError(
+            f"bandwidth={rule!r} is not a rule; use a positive number, one per column, "
+            f"or one of {', '.join(map(repr, known))}."
+        )
+
+
+def _apply(rule: str, sample: BandwidthSample, kernel: Stationary) -> float:
+    return RULES[rule](sample, kernel) if rule in RULES else SELECTORS[rule](sample)
+
+
+def _warn_of_scales(X: Any, weights: Array | None) -> None:
+    if isinstance(X, PointSet):
+        survey: Any = X.survey  # type: ignore[attr-defined]
+        deviations = survey.deviation[survey.deviation > 0]
+    else:
+        X = X if weights is None else X[weights > 0]
+        extent = np.ptp(X, axis=0)
+        varies = (extent > 0) & np.isfinite(extent)
+        scaled = X[:, varies] / extent[varies]  # squares must not overflow
+        deviations = scaled.std(axis=0, dtype=np.float64) * extent[varies]
+    if len(deviations) < 2:
+        return
+    negligible = int((_MAX_SCALE_RATIO * deviations < deviations.max()).sum())
+    # Among many columns, such as pixels, some vary little in the common unit, which is harmless.
+    tolerated = len(deviations) // 3 if len(deviations) > _MANY_COLUMNS else 0
+    if negligible > tolerated:
+        warn(
+            f"The standard deviations of the columns differ by a factor of "
+            f"{deviations.max() / deviations.min():.3g}: with one bandwidth, only the columns with "
+            "the largest ones matter. Standardize the columns (for example with "
+            "sklearn.preprocessing.StandardScaler) or pass one bandwidth per column.",
+            ApproximationWarning,
+        )
+
+
+@dataclass(frozen=True)
+class _InMemory:
+    """Rows in double precision and their positive multiplicities; None if all are 1."""
+
+    X: Array
+    weights: Array | None
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.X)
+
+    @property
+    def size(self) -> float:
+        """The sample size n."""
+        return float(self.n_rows if self.weights is None else self.weights.sum())
+
+    @property
+    def dimension(self) -> int:
+        return self.X.shape[1]
+
+    @property
+    def points_and_weights(self) -> tuple[PointSet, Array | None]:
+        return Points(self.X), self.weights
+
+    def whitened(self, metric: Gaussian) -> _InMemory:
+        """Return the sample in the coordinates of a metric."""
+        return _InMemory(metric.to_units(self.X), self.weights)
+
+    def spread(self) -> float:
+        """Root of the mean marginal variance."""
+        return _spread(self.X, _or_ones(self.weights, self.X))
+
+    def covariance(self) -> Array:
+        return sample_metric("covariance", self.X, self.weights)
+
+    def representatives(
+        self, grouped: bool = False, most: int = _MAX_ROWS
+    ) -> tuple[Array, Array | None, float]:
+        """At most 2000 distinct rows, their multiplicities (None: all 1) and the size ratio."""
+        if self.weights is None and len(self.X) <= most:
+            rows = self.X[np.lexsort(self.X.T[::-1])]
+            if (rows[1:] != rows[:-1]).any(axis=1).all():
+                return rows, None, 1.0
+        weights = _or_ones(self.weights, self.X)
+        found = select_representatives(self.X, weights, most, grouped=grouped)
+        return self.X[found.rows], found.weights, found.size_ratio
+
+
+@dataclass(frozen=True)
+class _InChunks:
+    """The same for a Dask collection."""
+
+    points: Any  # ChunkedPoints
+    metric: Gaussian | None = None
+
+    def whitened(self, metric: Gaussian) -> _InChunks:
+        return _InChunks(self.points, metric)
+
+    @property
+    def n_rows(self) -> int:
+        return self.points.n
+
+    @property
+    def size(self) -> float:
+        return self.points.survey.totals.sample_size
+
+    @property
+    def dimension(self) -> int:
+        return self.points.dimension
+
+    @property
+    def points_and_weights(self) -> tuple[PointSet, Any]:
+        return self.points, self.points.weights
+
+    def spread(self) -> float:
+        if self.metric is None:
+            return float(self.points.spread())
+        units = self.metric.to_units(np.eye(self.dimension))
+        return sqrt(float(np.trace(units.T @ self.covariance() @ units)) / self.dimension)
+
+    def covariance(self) -> Array:
+        return sample_metric("covariance", self.points, None)
+
+    def representatives(
+        self, grouped: bool = False, most: int = _MAX_ROWS
+    ) -> tuple[Array, Array | None, float]:
+        rows, weights, ratio = self.points.representatives(most, grouped=grouped)
+        return rows if self.metric is None else self.metric.to_units(rows), weights, ratio
+
+
+BandwidthSample = _InMemory | _InChunks
+#: A rule for the bandwidth "auto": from a kernel and a sample to the fitted kernel.
+AutoRule = Callable[[Stationary, BandwidthSample], Stationary]
+
+
+def _validated_sample(X: Any, sample_weight: Any) -> BandwidthSample:
+    """Validate points and weights and return them as a sample."""
+    points: Any = validate_points(X, "vectors")
+    weights = validate_weights(sample_weight, points)
+    data = points.with_weights(weights) if points.is_chunked else points.data
+    sample = _sample_of(data, None if points.is_chunked else weights)
+    if sample_weight is not None:
+        warn_if_heavy(sample.size, sample.n_rows)
+    return sample
+
+
+def _sample_of(data: Any, weights: Array | None) -> BandwidthSample:
+    """Wrap validated data, without rows of zero weight."""
+    if isinstance(data, PointSet):
+        low, high = data.bounds()
+        if (low == high).all():
+            raise _no_distance(data.n)
+        return _InChunks(data)
+    X = data.astype(np.float64, copy=False)
+    if weights is not None:
+        X, weights = X[weights > 0], multiplicities(weights[weights > 0])
+    if len(X) == 1 or (X[0] == X).all():
+        raise _no_distance(len(X))
+    return _InMemory(X, weights)
+
+
+def _no_distance(n: int) -> ValueError:
+    rows = "1 sample" if n == 1 else f"{n} equal rows"
+    return ValueError(
+        f"No bandwidth can be chosen from {rows}: every distance is 0. Pass a number, such as "
+        "Gaussian(bandwidth=1.0)."
+    )
+
+
+def _or_ones(weights: Array | None, X: Array) -> Array:
+    return np.ones(len(X)) if weights is None else weights
+
+
+@ignore_underflow
+def _spread(X: Array, weights: Array) -> float:
+    """Root of the mean marginal variance; does not overflow."""
+    weights = weights / weights.sum()
+    centered = X - weights @ X
+    scale = np.abs(centered).max()
+    return float(scale * np.sqrt((weights @ (centered / scale) ** 2).mean()))
+
+
+# --- formulas ------------------------------------------------------------------------------------
+
+
+def _auto(sample: BandwidthSample) -> float:
+    return _silverman(sample) if sample.dimension <= 3 else _median_distance(sample) / sqrt(2)
+
+
+def _silverman(sample: BandwidthSample) -> float:
+    n, d = sample.size, sample.dimension
+    return float(sample.spread() * (4 / ((2 * d + 1) * n)) ** (1 / (d + 4)))
+
+
+def _scott(sample: BandwidthSample) -> float:
+    return float(sample.spread() * sample.size ** (-1 / (sample.dimension + 4)))
+
+
+def _median_distance(sample: BandwidthSample) -> float:
+    X, weights, _ = sample.representatives()
+    medians = np.concatenate([_median(block, weights) for _, block in distance_blocks(X)])
+    median = float(_median(medians, weights))
+    # 0 if more than half of the rows are equal: use the mean distance of distinct rows
+    return median if median > 0 else _mean_distance(X, weights)
+
+
+def _spectroscopy(sample: BandwidthSample) -> float:
+    X, weights, _ = sample.representatives()
+    near = np.concatenate([_quantile(block, weights, 0.05) for _, block in distance_blocks(X)])
+    radius = float(_quantile(near, weights, 0.95))
+    if radius == 0:  # most rows have more than 5 % copies
+        radius = _mean_distance(X, weights) * 0.05
+    return radius / sqrt(chi2.ppf(0.95, X.shape[1]))
+
+
+def _median(values: Array, weights: Array | None) -> Array:
+    if weights is None:
+        return np.asarray(np.median(values, axis=-1))
+    return weighted_median(values, weights)
+
+
+def _quantile(values: Array, weights: Array | None, level: float) -> Array:
+    if weights is None:
+        return np.asarray(np.quantile(values, level, axis=-1))
+    return weighted_quantile(values, weights, level)
+
+
+def _mean_distance(X: Array, weights: Array | None) -> float:
+    """Mean distance between distinct rows."""
+    weights = _or_ones(weights, X)
+    weights = weights / weights.max()  # products must not overflow
+    total = mass = 0.0
+    for rows, distances in distance_blocks(X):
+        pairs = weights[rows, None] * weights
+        total += float((distances * pairs).sum())
+        mass += float(pairs[distances > 0].sum())
+    return total / mass
+
+
+def _leave_one_out(sample: BandwidthSample, kernel: Stationary) -> float:
+    """Return the bandwidth of a kernel with the largest leave-one-out likelihood."""
+    rows, weights, size_ratio = sample.representatives(grouped=True)
+    weights = _or_ones(weights, rows)
+    d = sample.dimension
+    extent = _spread(rows, weights) * sqrt(d)
+    return size_ratio ** (1 / (d + 4)) * most_likely_bandwidth(kernel, rows, weights, extent)
+
+
+#: Rules of any kernel by the name that a bandwidth may have; each takes a sample and the kernel.
+RULES: dict[str, Callable[[BandwidthSample, Stationary], float]] = {
+    "auto": lambda sample, kernel: _auto(sample),
+    "silverman": lambda sample, kernel: _silverman(sample),
+    "scott": lambda sample, kernel: _scott(sample),
+    "median-distance": lambda sample, kernel: _median_distance(sample),
+    "distance-fraction": lambda sample, kernel: 0.15 * _median_distance(sample),
+    "spectroscopy": lambda sample, kernel: _spectroscopy(sample),
+    "leave-one-out": _leave_one_out,
+}
+
+
+# --- functions ------------------------------------------------------------------------------------
+
+
+@ignore_underflow
+def bandwidth(
+    X: Any, rule: str = "auto", sample_weight: Any = None, *, kernel: Stationary | None = None
+) -> float:
+    r"""Return the bandwidth that a rule chooses for a sample.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d) or Dask array
+    rule : str
+        A name of the table of :mod:`mercer.bandwidth`, which a kernel takes as its bandwidth too.
+    sample_weight : array-like of shape (n,) or None
+    kernel : Stationary or None
+        For "leave-one-out": the kernel of the density, whose own bandwidth is not used; None for
+        the Gaussian.
+
+    Notes
+    -----
+    The selectors for Gaussian kernel density estimates use sums over pairs of points. For one
+    column pairs are counted on a grid of 100 cells per bandwidth, in O(n) for any n; if outliers
+    make the grid too large, between 1000 representative rows. In more columns they are exact for up
+    to 1000 distinct rows; of more, 1000 representative rows are used and the result is extrapolated
+    by :math:`n^{-1/(d+4)}`. With a bandwidth h and :math:`N_v` the normal density of variance v,
+
+    - "plug-in": :math:`h^{d+4} = d / (n (4\pi)^{d/2} \hat\psi)` with an estimate of
+      :math:`\psi = \int (\Delta f)^2` in two stages (Wand and Jones 1994). For several columns use
+      ``Gaussian("plug-in", metric="covariance")``, one multiple of the covariance matrix;
+      :func:`plug_in_matrix` minimizes over all matrices.
+    - "sheather-jones" solves the equation of Sheather and Jones (1991). "improved-sheather-jones"
+      (Botev, Grotowski and Kroese 2010) does not assume a normal pilot, so it resolves modes that
+      are far apart; the sample is binned on 16384 cells over twice its range.
+    - "least-squares-cv" minimizes :math:`\frac{1}{n (4\pi h^2)^{d/2}} + \frac1{n^2}
+      \sum_{i \ne j} [N_{2h^2} - 2 N_{h^2}](x_i - x_j)` between 0.1 and 2 times
+      :math:`s\, n^{-1/(d+4)}`. Repeated values make it too small; a warning reports a minimum at an
+      end of the range.
+    - "biased-cv" (Scott and Terrell 1987) replaces the second term by :math:`\frac1{16 n^2}
+      \sum_{i \ne j} [u^4 - (2d + 4) u^2 + d (d + 2)]\, N_{2h^2}(x_i - x_j)` with
+      :math:`u^2 = \|x_i - x_j\|^2 / 2h^2`, between 0.1 and 1.144.
+    - "smoothed-cv" (Hall, Marron and Park 1992) by :math:`\frac1{n^2} \sum_{ij} [N_{2h^2 + 2g^2}
+      - 2 N_{h^2 + 2g^2} + N_{2g^2}](x_i - x_j)` with the pilot
+      :math:`g = s\,(2/((d+4) n))^{1/(d+6)}`. It varies less between samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.bandwidth import bandwidth
+    >>> X = np.random.default_rng(0).normal(size=(500, 1))
+    >>> {rule: round(bandwidth(X, rule), 2) for rule in ("scott", "sheather-jones", "biased-cv")}
+    {'scott': 0.29, 'sheather-jones': 0.31, 'biased-cv': 0.33}
+    """
+    _check_rule(rule)
+    kernel = Gaussian() if kernel is None else kernel
+    return _apply(rule, _validated_sample(X, sample_weight), kernel)
 
 
 def silverman(X: Any, sample_weight: Any = None) -> float:
@@ -45,7 +443,7 @@ def silverman(X: Any, sample_weight: Any = None) -> float:
     >>> round(silverman(np.arange(10.0).reshape(-1, 1)), 4)
     1.9196
     """
-    return FORMULAS["silverman"](validated_sample(X, sample_weight))
+    return bandwidth(X, "silverman", sample_weight)
 
 
 def scott(X: Any, sample_weight: Any = None) -> float:
@@ -58,10 +456,9 @@ def scott(X: Any, sample_weight: Any = None) -> float:
     >>> round(scott(np.arange(10.0).reshape(-1, 1)), 4)
     1.8123
     """
-    return FORMULAS["scott"](validated_sample(X, sample_weight))
+    return bandwidth(X, "scott", sample_weight)
 
 
-@ignore_underflow
 def median_distance(X: Any, sample_weight: Any = None) -> float:
     """Median over rows of each row's median distance to all rows, itself included.
 
@@ -74,7 +471,7 @@ def median_distance(X: Any, sample_weight: Any = None) -> float:
     >>> median_distance([[0.0], [1.0], [2.0], [3.0], [10.0]])
     2.0
     """
-    return FORMULAS["median-distance"](validated_sample(X, sample_weight))
+    return bandwidth(X, "median-distance", sample_weight)
 
 
 def distance_fraction(X: Any, sample_weight: Any = None, *, fraction: float = 0.15) -> float:
@@ -93,7 +490,6 @@ def distance_fraction(X: Any, sample_weight: Any = None, *, fraction: float = 0.
     return fraction * median_distance(X, sample_weight)
 
 
-@ignore_underflow
 def spectroscopy(X: Any, sample_weight: Any = None) -> float:
     r"""The bandwidth of data spectroscopy (Shi, Belkin and Yu 2009).
 
@@ -109,10 +505,9 @@ def spectroscopy(X: Any, sample_weight: Any = None) -> float:
     >>> round(spectroscopy(X), 3), round(spectroscopy(10 * X), 2)
     (0.482, 4.82)
     """
-    return FORMULAS["spectroscopy"](validated_sample(X, sample_weight))
+    return bandwidth(X, "spectroscopy", sample_weight)
 
 
-@ignore_underflow
 def leave_one_out(X: Any, sample_weight: Any = None, *, kernel: Stationary | None = None) -> float:
     r"""The bandwidth that maximizes the leave-one-out likelihood.
 
@@ -144,93 +539,7 @@ def leave_one_out(X: Any, sample_weight: Any = None, *, kernel: Stationary | Non
     >>> round(leave_one_out(X), 2)  # the best for a normal distribution: about 1.06 n^(-1/5) = 0.31
     0.3
     """
-    return leave_one_out_bandwidth(
-        validated_sample(X, sample_weight), Gaussian() if kernel is None else kernel
-    )
-
-
-def normal_reference(X: Any, sample_weight: Any = None) -> float:
-    """The best bandwidth for a normal distribution, ``s (4 / ((d + 2) n))^(1/(d+4))``.
-
-    s is as in :func:`silverman`. With ``Gaussian("normal-reference", metric="covariance")`` the
-    bandwidth matrix has the formula of ``Hns`` in R's package ks, with the covariance matrix
-    divided by n instead of n - 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.bandwidth import normal_reference
-    >>> round(normal_reference(np.arange(10.0).reshape(-1, 1)), 4)
-    1.9196
-    """
-    return FORMULAS["normal-reference"](validated_sample(X, sample_weight))
-
-
-@ignore_underflow
-def sheather_jones(X: Any, sample_weight: Any = None) -> float:
-    """The plug-in bandwidth of Sheather and Jones (1991) for one column, as R's ``bw.SJ``.
-
-    Pairs of points are counted on a grid of 100 cells per bandwidth, in O(n) for any n; if outliers
-    make the grid too large, between 1000 representative rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.bandwidth import sheather_jones
-    >>> X = np.random.default_rng(0).normal(size=(500, 1))
-    >>> round(sheather_jones(X), 2)
-    0.31
-    """
-    return FORMULAS["sheather-jones"](validated_sample(X, sample_weight))
-
-
-@ignore_underflow
-def improved_sheather_jones(X: Any, sample_weight: Any = None) -> float:
-    """The plug-in bandwidth of Botev, Grotowski and Kroese (2010) for one column.
-
-    It does not assume a normal pilot, so it resolves modes that are far apart. The sample is binned
-    on 16384 cells over twice its range. (KDEpy's function of this name scales its result with the
-    range of the data instead of the range of its grid, and is smaller by this ratio.)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.bandwidth import improved_sheather_jones, sheather_jones
-    >>> rng = np.random.default_rng(0)
-    >>> X = np.r_[rng.normal(0, 1, (500, 1)), rng.normal(40, 1, (500, 1))]
-    >>> round(improved_sheather_jones(X), 2), round(sheather_jones(X), 2)
-    (0.32, 0.41)
-    """
-    return FORMULAS["improved-sheather-jones"](validated_sample(X, sample_weight))
-
-
-@ignore_underflow
-def plug_in(X: Any, sample_weight: Any = None) -> float:
-    r"""The two-stage direct plug-in bandwidth (Wand and Jones 1994), for any number of columns.
-
-    .. math:: h^{d+4} = \frac{d}{n (4\pi)^{d/2} \hat\psi},
-        \qquad \psi = \int f(x)\, \Delta^2 f(x)\, dx = \int (\Delta f(x))^2\, dx
-
-    minimizes the asymptotic mean integrated squared error. :math:`\hat\psi` is a kernel estimate;
-    its bandwidth needs :math:`\int f \Delta^3 f`, which is estimated too, with a bandwidth for
-    the normal distribution. For one column this is R's ``bw.SJ(x, method="dpi")`` and the
-    ``dpik`` of KernSmooth. For more columns use ``Gaussian("plug-in", metric="covariance")``: one
-    multiple of the covariance matrix, from whitened ("sphered") rows with scalar pilot bandwidths.
-    :func:`plug_in_matrix` minimizes over all matrices.
-
-    Notes
-    -----
-    As for :func:`least_squares_cv`, without a search range: the result is a formula.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.bandwidth import plug_in
-    >>> X = np.random.default_rng(0).normal(size=(500, 2))
-    >>> round(plug_in(X), 2)
-    0.34
-    """
-    return FORMULAS["plug-in"](validated_sample(X, sample_weight))
+    return bandwidth(X, "leave-one-out", sample_weight, kernel=kernel)
 
 
 @ignore_underflow
@@ -243,7 +552,7 @@ def plug_in_matrix(X: Any, sample_weight: Any = None) -> Array:
         \frac{1}{n (4\pi)^{d/2} |H|^{1/2}} + \frac14 \int \operatorname{tr}^2(H\, D^2 f(x))\,dx
 
     over positive definite matrices H, with the integral estimated from whitened rows with the
-    scalar pilot bandwidths of :func:`plug_in`; ``Hpi`` of R's package ks with ``pre="sphere"``
+    scalar pilot bandwidths of the rule "plug-in"; ``Hpi`` of R's package ks with ``pre="sphere"``
     minimizes the same error, with another pilot. Pass it as the metric of a Gaussian kernel:
     ``Gaussian(1.0, metric=plug_in_matrix(X))``.
 
@@ -265,111 +574,8 @@ def plug_in_matrix(X: Any, sample_weight: Any = None) -> Array:
     >>> np.sqrt(plug_in_matrix(X).diagonal()).round(1)
     array([0.3, 3.4])
     """
-    sample = validated_sample(X, sample_weight)
+    sample = _validated_sample(X, sample_weight)
     metric = Gaussian(1.0, sample.covariance())
     units = np.linalg.inv(metric.to_units(np.eye(sample.dimension)))
     found = whitened_plug_in(sample.whitened(metric))
     return np.asarray(units.T @ found @ units)
-
-
-@ignore_underflow
-def least_squares_cv(X: Any, sample_weight: Any = None) -> float:
-    r"""The bandwidth of least-squares (unbiased) cross-validation for a Gaussian kernel.
-
-    It minimizes an estimate of :math:`\int (\hat p - p)^2` up to a constant,
-
-    .. math::
-        \frac{1}{n (4\pi h^2)^{d/2}} + \frac1{n^2} \sum_{i \ne j} [N_{2h^2} - 2 N_{h^2}](x_i - x_j),
-
-    as R's ``bw.ucv`` for one column, between 0.1 and 2 times :math:`s\, n^{-1/(d+4)}`. Repeated
-    values make it too small; a warning reports a minimum at an end of the range.
-
-    Notes
-    -----
-    One column: as :func:`sheather_jones`. More columns: exact for up to 1000 distinct rows; of
-    more, 1000 representative rows are used and the result is extrapolated by
-    :math:`n^{-1/(d+4)}`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.bandwidth import least_squares_cv
-    >>> X = np.random.default_rng(0).normal(size=(500, 2))
-    >>> round(least_squares_cv(X), 2)
-    0.4
-    """
-    return FORMULAS["least-squares-cv"](validated_sample(X, sample_weight))
-
-
-@ignore_underflow
-def biased_cv(X: Any, sample_weight: Any = None) -> float:
-    r"""The bandwidth of biased cross-validation (Scott and Terrell 1987) for a Gaussian kernel.
-
-    It minimizes an estimate of the asymptotic mean integrated squared error,
-
-    .. math::
-        \frac{1}{n (4\pi h^2)^{d/2}} + \frac1{16 n^2} \sum_{i \ne j}
-        [u^4 - (2d + 4) u^2 + d (d + 2)]\, N_{2h^2}(x_i - x_j),
-        \quad u^2 = \|x_i - x_j\|^2 / 2h^2,
-
-    as R's ``bw.bcv`` for one column, between 0.1 and 1.144 times :math:`s\, n^{-1/(d+4)}`. Notes as
-    for :func:`least_squares_cv`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.bandwidth import biased_cv
-    >>> X = np.random.default_rng(0).normal(size=(500, 1))
-    >>> round(biased_cv(X), 2)
-    0.33
-    """
-    return FORMULAS["biased-cv"](validated_sample(X, sample_weight))
-
-
-@ignore_underflow
-def smoothed_cv(X: Any, sample_weight: Any = None) -> float:
-    r"""The bandwidth of smoothed cross-validation (Hall, Marron and Park 1992).
-
-    .. math::
-        \frac{1}{n (4\pi h^2)^{d/2}} + \frac1{n^2} \sum_{ij}
-        [N_{2h^2 + 2g^2} - 2 N_{h^2 + 2g^2} + N_{2g^2}](x_i - x_j)
-
-    with the normal reference pilot :math:`g = s\,(2/((d+4) n))^{1/(d+6)}`. It varies less than
-    :func:`least_squares_cv` between samples. Notes as there.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.bandwidth import smoothed_cv
-    >>> X = np.random.default_rng(0).normal(size=(500, 2))
-    >>> round(smoothed_cv(X), 2)
-    0.38
-    """
-    return FORMULAS["smoothed-cv"](validated_sample(X, sample_weight))
-
-
-def _auto_rule(X: Any, sample_weight: Any = None) -> float:
-    return FORMULAS["auto"](validated_sample(X, sample_weight))
-
-
-#: Rules by the name that a bandwidth may have; each takes points and weights.
-RULES: dict[str, Callable[..., float]] = {
-    "auto": _auto_rule,
-    "silverman": silverman,
-    "scott": scott,
-    "median-distance": median_distance,
-    "distance-fraction": distance_fraction,
-    "spectroscopy": spectroscopy,
-    "leave-one-out": leave_one_out,
-}
-
-#: Selectors for densities by the name that a bandwidth may have; some are for one column only.
-DENSITY_RULES: dict[str, Callable[..., float]] = {
-    "normal-reference": normal_reference,
-    "sheather-jones": sheather_jones,
-    "improved-sheather-jones": improved_sheather_jones,
-    "plug-in": plug_in,
-    "least-squares-cv": least_squares_cv,
-    "biased-cv": biased_cv,
-    "smoothed-cv": smoothed_cv,
-}

@@ -14,7 +14,8 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import logsumexp
 
-from mercer.bandwidth.adaptive_density import Coordinates, SamplePointDensity
+from mercer.bandwidth.adaptive_density import SamplePointDensity
+from mercer.bandwidth.likelihood import Coordinates
 from mercer.density.bounds import Bounds, Image
 from mercer.kernels import Gaussian, Kernel, Laplacian
 from mercer.kernels.densities import is_product, reach

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from mercer.bandwidth.adaptive_density import SamplePointDensity, sample_point_derivatives
-from mercer.bandwidth.density import smoothing_gap
+from mercer.bandwidth.adaptive_density import SamplePointDensity
+from mercer.bandwidth.likelihood import smoothing_gap
 from mercer.data.points import Points, PointSet, Sample
 from mercer.data.subsampling import representative_rows
 from mercer.density.base import Distribution, exponential
@@ -72,15 +72,17 @@ class KernelSum(Distribution):
     Attributes
     ----------
     terms : WindowSum or SamplePointDensity
-        The sum on the line: one kernel for all points, or one bandwidth (matrix) per point. It is
-        divided by its mass.
+        The sum on the line: one kernel for all points, or one bandwidth (matrix) per point.
     bounds : Bounds or None
+    mass : float
+        The sum of the coefficients, by which a series is divided.
     clipped_mass : float
         Mass of the negative part of a series, which is clipped: relative to the mass of the sum.
     """
 
     terms: WindowSum | SamplePointDensity
     bounds: Bounds | None = None
+    mass: float = 1.0
     clipped_mass: float = 0.0
 
     @property
@@ -94,7 +96,7 @@ class KernelSum(Distribution):
     def log_scale(self) -> float:
         """Logarithm of the number that divides a sum with one kernel."""
         assert isinstance(self.terms, WindowSum)
-        log_mass = np.log(self.terms.mass) + np.log1p(self.clipped_mass)
+        log_mass = np.log(self.mass) + np.log1p(self.clipped_mass)
         return float(self.terms.kernel.log_normalizer(self.dimension) + log_mass)
 
     def centers_and_weights(self, method: str) -> tuple[Array, Array]:
@@ -112,7 +114,7 @@ class KernelSum(Distribution):
                 f"{method} is not available for a series whose negative values are clipped "
                 f"(clipped_mass_={self.clipped_mass:.3g}). Use ParzenDensity or positive=False."
             )
-        return terms.points.data.astype(np.float64, copy=False), terms.coefficients / terms.mass
+        return terms.points.data.astype(np.float64, copy=False), terms.coefficients / self.mass
 
     # --- log density ------------------------------------------------------------------------------
 
@@ -129,7 +131,7 @@ class KernelSum(Distribution):
             return new.map_rows(partial(_adapted_logs, self.terms))
         sign, logs = self.terms.signed_log(new)
         logs = logs - self.log_scale
-        return logs if self.terms.lowest >= 0 else np.where(sign > 0, logs, -np.inf)
+        return np.where(sign > 0, logs, -np.inf)
 
     def _bounded(self, points: Points) -> Array:
         assert self.bounds is not None
@@ -307,7 +309,7 @@ class KernelSum(Distribution):
 
     def _unbounded_derivatives(self, Z: Array) -> LogDerivatives:
         if isinstance(self.terms, SamplePointDensity):
-            return sample_point_derivatives(self.terms, Z)
+            return self.terms.derivatives(Z)
         return sum_derivatives(self.terms.kernel, Z, *self.centers_and_weights("gradient"))
 
     def _reach(self) -> Array:

@@ -12,16 +12,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.bandwidth import fit_kernel
-from mercer.bandwidth.adaptive_density import Adaptation, SamplePointDensity
-from mercer.bandwidth.density import gaussian_in, most_likely_kernel
+from mercer.bandwidth.adaptive_density import Adaptation, SamplePointDensity, adapted_density
+from mercer.bandwidth.likelihood import fit_reflected, gaussian_in, most_likely_kernel
 from mercer.data.points import Points, Sample, validate_points, validate_weights
 from mercer.decomposition.base import KernelEstimator
 from mercer.density.base import Density
 from mercer.density.bounds import Bounds
 from mercer.density.kernel_sum import KernelSum, mean_window, validate_density_sample
 from mercer.density.mixture_weights import maximum_likelihood
-from mercer.density.pointwise_bandwidths import adapted_density
-from mercer.density.reflected_bandwidth import fit_reflected
 from mercer.errors import ConvergenceWarning, warn
 from mercer.kernels import Gaussian, Kernel, as_kernel
 from mercer.utils.estimators import all_or_nothing
@@ -47,8 +45,8 @@ class ParzenDensity(Density, KernelEstimator):
         with one bandwidth, one per column, or the name of a rule. The bandwidth "auto" maximizes
         the leave-one-out likelihood over multiples of the columns' standard deviations and, for the
         Gaussian kernel, of the covariance matrix with all or half of the correlations
-        (:mod:`mercer.bandwidth.density`). A fit warns if another bandwidth is much more likely than
-        a given one.
+        (:mod:`mercer.bandwidth.likelihood`). A fit warns if another bandwidth is much more likely
+        than a given one.
     adaptive : False, True or "shape"
         With True every training point has its own bandwidth, wider where the density is low
         (Abramson); with "shape" its own bandwidth matrix, from the scatter of its neighbors. Both
@@ -208,7 +206,8 @@ class ParzenDensity(Density, KernelEstimator):
         bounds = Bounds.parse(self.support, rows.shape[1], self.boundary)
         bounds.check(rows, used)
         if bounds.reflects and not self.adaptive:
-            kernel = fit_reflected(kernel, rows, None if weights is None else weights[used], bounds)
+            some = None if weights is None else weights[used]
+            kernel = fit_reflected(kernel, rows, some, bounds.images)
         line = np.broadcast_to(bounds.to_line(rows[:1]), points.data.shape).copy()
         line[used] = bounds.to_line(rows)  # rows with zero weight may be outside
         return Points(line, "vectors", points.feature_names), kernel, bounds

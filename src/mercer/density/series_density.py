@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.bandwidth import fit_kernel
-from mercer.bandwidth.density import most_likely_kernel
+from mercer.bandwidth.likelihood import most_likely_kernel
 from mercer.data.dask import passes_for
 from mercer.data.points import Points, Sample
 from mercer.data.rowwise import rowwise
@@ -188,7 +188,7 @@ class SeriesDensity(Density, KernelEstimator):
             window = WindowSum(sample.kernel, sample.points, weights)
         self.mass_ = window.mass
         self.clipped_mass_, self.clipped_mass_error_ = self._negative_mass(window)
-        self._density = KernelSum(window, clipped_mass=self.clipped_mass_)
+        self._density = KernelSum(window, mass=self.mass_, clipped_mass=self.clipped_mass_)
         return self
 
     def _fit_kernel(self, kernel: Kernel, points: Any, weights: Any) -> Kernel:

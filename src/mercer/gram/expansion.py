@@ -211,5 +211,7 @@ def _run(
     kernel: Kernel, tasks: list[slice], work: Callable[[Sequence[slice]], None], values: int
 ) -> None:
     """Run in threads, unless the kernel may run arbitrary Python code or the work is small."""
-    parallel = kernel.compares != "objects" and values >= THREADS_FROM
-    run_in_threads(tasks, work, parallel)
+    if kernel.compares == "objects" or values < THREADS_FROM:
+        work(tasks)
+    else:
+        run_in_threads(tasks, work)

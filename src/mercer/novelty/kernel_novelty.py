@@ -12,7 +12,7 @@ from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.bandwidth import fit_kernel
-from mercer.bandwidth.density import most_likely_kernel
+from mercer.bandwidth.likelihood import most_likely_kernel
 from mercer.data.dask import passes_for
 from mercer.data.points import Points, Sample, row_weights, validate_points, validate_weights
 from mercer.data.rowwise import rowwise

@@ -98,7 +98,7 @@ CLASSES: dict[str, tuple[str, str]] = {
     "mercer.internal.BandwidthRecord": ("mercer.cluster.bandwidth_sweep", "BandwidthRecord"),
     "mercer.internal.Bounds": ("mercer.density.bounds", "Bounds"),
     "mercer.internal.Basis": ("mercer.density.orthogonal_series", "Basis"),
-    "mercer.internal.Coordinates": ("mercer.bandwidth.adaptive_density", "Coordinates"),
+    "mercer.internal.Coordinates": ("mercer.bandwidth.likelihood", "Coordinates"),
     "mercer.internal.ChartCalibration": ("mercer.monitoring.control_charts", "ChartCalibration"),
     "mercer.internal.ClusterMeans": ("mercer.cluster.angular", "ClusterMeans"),
     "mercer.internal.Calibration": ("mercer.utils.conformal", "Calibration"),

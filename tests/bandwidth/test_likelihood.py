@@ -17,7 +17,7 @@ from mercer import (
     SeriesDensity,
 )
 from mercer.bandwidth import fit_kernel, leave_one_out, median_distance, silverman
-from mercer.bandwidth.density import most_likely_kernel, smoothing_gap
+from mercer.bandwidth.likelihood import most_likely_kernel, smoothing_gap
 from mercer.errors import ApproximationWarning
 from mercer.kernels import Epanechnikov, Gaussian, Laplacian
 from tests.expectations import raises
