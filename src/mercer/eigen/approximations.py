@@ -24,6 +24,7 @@ from mercer.gram import (
 )
 from mercer.kernels import Kernel
 from mercer.utils.resources import check_memory, memory_budget
+from mercer.utils.types import Array
 from mercer.utils.validation import check_integer
 
 __all__ = ["FiniteFeatures", "Fourier", "Nystrom"]
@@ -82,18 +83,22 @@ class Fourier:
             )
         if points.kind != "vectors":
             return NoGrid("it needs numeric columns")
-        ends = points.bounds() if self.box is None else self.box
+        grid = frequency_grid(kernel, *self._ends(points), self.tolerance)
+        if self.box is not None and isinstance(grid, FrequencyGrid):
+            grid.require_inside(points)
+        return grid
+
+    def _ends(self, points: Points) -> tuple[Array, Array]:
+        """Return the lowest and the highest coordinates."""
         d = points.dimension or 0
+        ends = points.bounds() if self.box is None else self.box
         low, high = (np.broadcast_to(np.asarray(end, float), (d,)) for end in ends)
         if not (np.isfinite(low).all() and np.isfinite(high).all() and (low <= high).all()):
             raise ValueError(
                 f"Fourier(box={self.box!r}) must be a pair (low, high) of finite values with "
                 f"low ≤ high, each a number or one number per column (here {d})."
             )
-        grid = frequency_grid(kernel, low, high, self.tolerance)
-        if self.box is not None and isinstance(grid, FrequencyGrid):
-            grid.require_inside(points)
-        return grid
+        return low, high
 
     def gram(self, sample: Sample) -> GramOperator:
         """Build the operator; raise ValueError or MemoryBudgetError if there is no grid."""

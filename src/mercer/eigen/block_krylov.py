@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mercer.utils.progress import progress_is_shown, report_status
+from mercer.utils.progress import report_status
 from mercer.utils.types import Array
 
 __all__ = ["KrylovResult", "leading_eigenpairs", "orthonormal_block"]
@@ -76,54 +76,90 @@ def leading_eigenpairs(
     KrylovResult
     """
     width = min(size, k + _OVERSAMPLING if width is None else width)
-    max_columns = min(size, max(_BLOCKS * width, 6 * k))
-    Q = np.empty((size, max_columns + width), order="F")
-    T = np.zeros((max_columns + width, max_columns + width))
-    rng = np.random.default_rng(random_state)
-    Q[:, :width], _ = np.linalg.qr(rng.standard_normal((size, width)))
-    used, products = width, 0  # ``used`` columns of Q; the last block is not multiplied yet
-    last = slice(0, width)
-    next_check = 1
-    coupled = 0  # products with the last block are orthogonal to earlier columns (Lanczos)
+    basis = _Basis(size, width, max(_BLOCKS * width, 6 * k), np.random.default_rng(random_state))
+    products, next_check = 0, 1
     for passes in range(1, max_passes + 1):
-        W = product(Q[:, last])
-        products += last.stop - last.start
-        basis = Q[:, :used]
-        recent = slice(coupled, used)
-        H = Q[:, recent].T @ W
-        W -= Q[:, recent] @ H
-        correction = Q[:, recent].T @ W  # a second time is enough (Kahan, Parlett)
-        W -= Q[:, recent] @ correction
-        H += correction
-        T[recent, last], T[last, recent] = H, H.T
-        coupled = last.start
-        block, coupling = orthonormal_block(W, basis, min(width, size - used), rng)
-        full = used + block.shape[1] > max_columns
-        if passes >= next_check or full or used == size or passes == max_passes:
-            values, Y = np.linalg.eigh(T[:used, :used])
-            values, Y = values[::-1], Y[:, ::-1]
-            scale = float(np.abs(values).max())
-            leading = slice(0, min(k, used))
-            residuals = np.linalg.norm(coupling @ Y[last, leading], axis=0)
-            worst = float(residuals.max())
-            done = used >= k and worst <= tolerance * scale
-            if progress_is_shown():
-                report_status(f"block Krylov: {passes} passes, residual {worst / scale:.1e}")
-            if done or used == size or passes == max_passes:
-                vectors = basis @ Y[:, leading]
-                return KrylovResult(values[leading], vectors, bool(done or used == size), products)
-            far = used > _SMALL_BASIS and worst > _FAR * tolerance * scale
-            next_check = passes + 2 if far else passes + 1
-        if full:  # restart with the leading Ritz vectors
-            used = min(k + width, used)
-            Q[:, :used] = basis @ Y[:, :used]
-            T[...] = 0
-            T[:used, :used] = np.diag(values[:used])
-            coupled = 0
-        last = slice(used, used + block.shape[1])
-        Q[:, last] = block
-        used = last.stop
+        products += basis.extend(product)
+        last_pass = passes == max_passes or basis.used == size
+        if passes >= next_check or basis.is_full or last_pass:
+            values, Y, residual = basis.ritz(k)
+            report_status(f"block Krylov: {passes} passes, residual {residual:.1e}")
+            done = residual <= tolerance
+            if done or last_pass:
+                return KrylovResult(values[:k], basis.vectors @ Y[:, :k], done, products)
+            next_check = passes + basis.passes_between_checks(residual / tolerance)
+            if basis.is_full:
+                basis.restart(values, Y, k + width)
+        basis.append()
     raise AssertionError("unreachable: the loop returns at max_passes")
+
+
+class _Basis:
+    """An orthonormal basis Q of blocks, and ``T = Q'AQ`` of all blocks that were multiplied."""
+
+    def __init__(self, size: int, width: int, max_columns: int, rng: np.random.Generator) -> None:
+        self._width, self._max_columns, self._rng = width, min(size, max_columns), rng
+        self._Q = np.empty((size, self._max_columns + width), order="F")
+        self._T = np.zeros((self._max_columns + width, self._max_columns + width))
+        self._Q[:, :width], _ = np.linalg.qr(rng.standard_normal((size, width)))
+        self.used = width  # columns; the last block is not multiplied yet
+        self.last = slice(0, width)
+        self._coupled = 0  # the last product is orthogonal to earlier columns (Lanczos)
+
+    @property
+    def vectors(self) -> Array:
+        """Q."""
+        return self._Q[:, : self.used]
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the next block needs a restart."""
+        return self.used + self._block.shape[1] > self._max_columns
+
+    def extend(self, product: Callable[[Array], Array]) -> int:
+        """Multiply the last block, compute the next one, and return the number of products."""
+        W = product(self._Q[:, self.last])
+        recent = slice(self._coupled, self.used)
+        H = self._Q[:, recent].T @ W
+        W -= self._Q[:, recent] @ H
+        correction = self._Q[:, recent].T @ W  # a second time is enough (Kahan, Parlett)
+        W -= self._Q[:, recent] @ correction
+        H += correction
+        self._T[recent, self.last], self._T[self.last, recent] = H, H.T
+        self._coupled = self.last.start
+        width = min(self._width, len(self._Q) - self.used)
+        self._block, self._coupling = orthonormal_block(W, self.vectors, width, self._rng)
+        return W.shape[1]
+
+    def ritz(self, k: int) -> tuple[Array, Array, float]:
+        """Return Ritz values, largest first, vectors, and the largest relative residual of k."""
+        values, Y = np.linalg.eigh(self._T[: self.used, : self.used])
+        values, Y = values[::-1], Y[:, ::-1]
+        if self.used == len(self._Q):
+            return values, Y, 0.0  # the pairs of A itself
+        if self.used < k:
+            return values, Y, np.inf
+        residuals = np.linalg.norm(self._coupling @ Y[self.last, :k], axis=0)
+        largest = max(float(np.abs(values).max()), float(np.finfo(float).tiny))
+        return values, Y, float(residuals.max()) / largest
+
+    def passes_between_checks(self, excess: float) -> int:
+        """Return after how many passes Ritz pairs are computed again."""
+        return 2 if self.used > _SMALL_BASIS and excess > _FAR else 1
+
+    def restart(self, values: Array, Y: Array, count: int) -> None:
+        """Replace the basis by the leading Ritz vectors."""
+        count = min(count, self.used)
+        self._Q[:, :count] = self.vectors @ Y[:, :count]
+        self._T[...] = 0
+        self._T[:count, :count] = np.diag(values[:count])
+        self.used, self._coupled = count, 0
+
+    def append(self) -> None:
+        """Add the next block."""
+        self.last = slice(self.used, self.used + self._block.shape[1])
+        self._Q[:, self.last] = self._block
+        self.used = self.last.stop
 
 
 def orthonormal_block(

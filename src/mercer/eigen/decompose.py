@@ -112,26 +112,11 @@ def decompose(
     """
     rows = sample.points.n if planned is None else planned.gram.rows
     n_components = _checked_count(n_components, rows)
-    request = Request(target, n_components, solver, normalize)
-    chosen, gram = plan_gram(sample, request) if planned is None else planned
-    _check_trace(gram, sample.unit)
-    if normalize and not isinstance(gram, NormalizedGram):
-        gram = _normalized(gram)
-    potential = 0.0 if center else gram.potential
-    gram = gram.centered() if center else gram
-    if target == "entropy":
-        _check_potential(potential, gram.trace / (gram.total * gram.rows), gram.precision)
+    if planned is None:
+        planned = plan_gram(sample, Request(target, n_components, solver, normalize))
+    gram, potential = _prepared(planned.gram, sample, target, center, normalize)
     selection = Selection(target, n_components, gram.trace, potential, sample.points.n)
-    problem = gram.problem()
-    # Fourier features are multiplied by FFTs, which leave BLAS only operations on vectors
-    with blas_threads_for(0 if isinstance(gram, FourierGram) else problem.size):
-        try:
-            pairs = chosen.solve(problem, selection, random_state)
-        except RankError as error:
-            if not at_most or error.rank == 0:
-                raise
-            selection = replace(selection, n_components=error.rank)
-            pairs = chosen.solve(gram.problem(), selection, random_state)
+    pairs = _solve(planned.plan, gram, selection, random_state, at_most)
     if sample.matrix is not None and pairs.ranks is None:
         # a model does not store a precomputed matrix, so its ranks are counted now
         pairs = replace(pairs, ranks=count_above(gram.problem(), pairs.values))
@@ -143,6 +128,40 @@ def decompose(
         _warn_about_pairs(spectrum.pairs, target)
     _warn_about_error(gram, spectrum)
     return spectrum
+
+
+def _prepared(
+    gram: GramOperator, sample: Sample, target: Target, center: bool, normalize: bool
+) -> tuple[GramOperator, float]:
+    """Return the operator, normalized or centered, and V; raise if it has no usable pairs."""
+    _check_trace(gram, sample.unit)
+    if normalize and not isinstance(gram, NormalizedGram):
+        gram = _normalized(gram)
+    potential = 0.0 if center else gram.potential
+    gram = gram.centered() if center else gram
+    if target == "entropy":
+        _check_potential(potential, gram.trace / (gram.total * gram.rows), gram.precision)
+    return gram, potential
+
+
+def _solve(
+    chosen: Plan,
+    gram: GramOperator,
+    selection: Selection,
+    random_state: int | None,
+    at_most: bool,
+) -> Eigenpairs:
+    """Find the selected pairs; with ``at_most``, all pairs of a K of lower rank."""
+    problem = gram.problem()
+    # Fourier features are multiplied by FFTs, which leave BLAS only operations on vectors
+    with blas_threads_for(0 if isinstance(gram, FourierGram) else problem.size):
+        try:
+            return chosen.solve(problem, selection, random_state)
+        except RankError as error:
+            if not at_most or error.rank == 0:
+                raise
+            fewer = replace(selection, n_components=error.rank)
+            return chosen.solve(gram.problem(), fewer, random_state)
 
 
 def _spectrum(

@@ -19,7 +19,7 @@ from scipy.linalg import eigh_tridiagonal, eigvalsh_tridiagonal
 from scipy.linalg.blas import daxpy, ddot, dgemv, dnrm2
 
 from mercer.eigen.base import CONVERGED, Eigenpairs, Selection
-from mercer.eigen.block_krylov import leading_eigenpairs
+from mercer.eigen.block_krylov import KrylovResult, leading_eigenpairs
 from mercer.errors import ConvergenceError
 from mercer.gram import (
     BlockedGram,
@@ -145,6 +145,21 @@ class Lanczos:
                 return pairs
             k *= 2
 
+    def _iterate(
+        self, problem: EigenProblem, k: int, tie: float, random_state: int | None
+    ) -> KrylovResult:
+        width = problem.block_width(k)
+        with single_threaded_blas() if (width or k) <= _NARROW_BLOCK else nullcontext():
+            return leading_eigenpairs(
+                problem.product,
+                problem.size,
+                k,
+                tolerance=CONVERGED * tie,
+                random_state=random_state,
+                max_passes=self.max_products,
+                width=width,
+            )
+
     def _leading(
         self,
         problem: EigenProblem,
@@ -154,17 +169,7 @@ class Lanczos:
     ) -> Eigenpairs | None:
         """Return the selection from the k leading pairs; None if more than k are needed."""
         tie = max(TIE, problem.relative_error)
-        width = problem.block_width(k)
-        with single_threaded_blas() if (width or k) <= _NARROW_BLOCK else nullcontext():
-            raw, vectors, converged, products = leading_eigenpairs(
-                problem.product,
-                problem.size,
-                k,
-                tolerance=CONVERGED * tie,
-                random_state=random_state,
-                max_passes=self.max_products,
-                width=width,
-            )
+        raw, vectors, converged, products = self._iterate(problem, k, tie, random_state)
         values, vectors, start_products = canonical(
             raw, vectors, problem.start, tie * float(np.abs(raw).max())
         )
@@ -172,11 +177,10 @@ class Lanczos:
         floor = problem.numerical_zero(values[0])
         lowest = float(values[-1]) if values[-1] < -floor else 0.0
         selected = choose_components(values, terms, floor, selection)
-        exhausted = k == problem.size or values[-1] <= floor
-        if selected is None and converged and not exhausted:
-            return None
         if selected is None and not converged:
             selected = np.arange(len(values))
+        elif selected is None and k < problem.size and values[-1] > floor:
+            return None
         if selected is None:
             raise selection.rank_error(int((values > floor).sum()), lowest)
         pairs = Eigenpairs(
@@ -328,6 +332,10 @@ class EntropySearch:
         )
         if missing < threshold and ritz.lowest == 0:
             return f"after {self.steps} products only {missing:.2e} of V is missing"
+        return self._christoffel_proof(ritz, threshold)
+
+    def _christoffel_proof(self, ritz: _Ritz, threshold: float) -> str | None:
+        """Return why no other eigenpair can have a term above the threshold; None if one might."""
         if self.steps < 3 or ritz.unconverged_term >= threshold:
             return None
         hidden = largest_hidden_term(

@@ -150,6 +150,12 @@ class Request:
     normalize: bool = False
     for_labels: bool = False
 
+    @property
+    def chosen_solver(self) -> Any:
+        """The solver object."""
+        is_default = isinstance(self.solver, str) and self.solver == "auto"
+        return _FOR_LABELS if is_default and self.for_labels else as_solver(self.solver)
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -227,15 +233,12 @@ def plan(sample: Sample, request: Request, budget: float | None = None) -> Plan:
     3000 Lanczos
     20000 Fourier
     """
-    is_default = isinstance(request.solver, str) and request.solver == "auto"
-    solver = _FOR_LABELS if is_default and request.for_labels else as_solver(request.solver)
-    budget = memory_budget() if budget is None else budget
+    solver = request.chosen_solver
+    case = Case(sample, request, memory_budget() if budget is None else budget, solver)
     if isinstance(solver, Auto):
-        case = Case(sample, request, budget, solver)
         chosen = next(rule for rule in RULES if rule.applies(case)).plan(case)
     elif isinstance(solver, Lanczos) and solver.stored is None:
-        fits = stored_fits(sample.points.n, sample.points.dtype.itemsize, budget)
-        chosen = Plan(replace(solver, stored=fits), solver)
+        chosen = Plan(replace(solver, stored=case.stored_fits), solver)
     else:
         chosen = Plan(solver, solver if hasattr(solver, "solve") else None)
     log.info("plan for %d points: %r", sample.points.n, chosen)
@@ -244,12 +247,12 @@ def plan(sample: Sample, request: Request, budget: float | None = None) -> Plan:
 
 @dataclass(frozen=True)
 class Case:
-    """What the rules look at."""
+    """What the rules look at; ``limits`` is the solver, an :class:`Auto` for the rules."""
 
     sample: Sample
     request: Request
     budget: float
-    limits: Auto
+    limits: Any
 
     @property
     def n(self) -> int:
@@ -265,7 +268,8 @@ class Case:
     @property
     def may_store(self) -> bool:
         """Whether the limits of the user allow to store K."""
-        return self.n**2 * self.sample.points.dtype.itemsize <= self.limits.largest_gram
+        largest = self.limits.largest_gram if isinstance(self.limits, Auto) else inf
+        return self.n**2 * self._itemsize <= largest
 
     @cached_property
     def dense_fits(self) -> bool:

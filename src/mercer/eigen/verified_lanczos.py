@@ -139,30 +139,25 @@ def _leading_ritz_pairs(
         Ritz value; None if they did not converge within ``limit`` steps.
     """
     check = k + 8
-    while True:
+    while not (basis.ended or basis.steps >= limit):
         basis.extend()
         m = basis.steps
         last = basis.ended or m >= limit
         if m < k or (m < check and not last):
-            if last:
-                return None
             continue
         check = m + max(4, m // 10)
         T = np.array(basis.diagonal), np.array(basis.off_diagonal[:-1])
-        # the last one usually converges last
-        for indices in ((m - k, m - k), (m - k, m - 1)):
-            values, S = eigh_tridiagonal(*T, select="i", select_range=indices)
+        for first, end in ((m - k, m - k), (m - k, m - 1)):  # the k-th usually converges last
+            values, S = eigh_tridiagonal(*T, select="i", select_range=(first, end))
             residual = float(np.abs(basis.off_diagonal[-1] * S[-1]).max())
             scale = max(abs(values).max(), max(map(abs, basis.diagonal)))
-            converged = residual <= CONVERGED * tie * scale
-            if not converged:
+            if residual > CONVERGED * tie * scale:
+                report_status(f"Lanczos: {m} products, residual {residual / scale:.1e}")
                 break
-        if converged:
+        else:
             (lowest,) = eigvalsh_tridiagonal(*T, select="i", select_range=(0, 0))
             return values, S, residual, float(lowest)
-        report_status(f"Lanczos: {m} products, residual {residual / scale:.1e}")
-        if last:
-            return None
+    return None
 
 
 def is_complete(A: Array, values: Array, vectors: Array, gap: float) -> bool:
