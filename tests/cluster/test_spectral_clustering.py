@@ -1,6 +1,8 @@
 """SpectralClustering against a naive computation, and its behavior on all kinds of data."""
 
+import os
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -493,3 +495,12 @@ def test_stored_distances_of_tables_change_nothing(monkeypatch, n_clusters, give
     assert_allclose(
         np.abs(stored.spectrum_.project(new)), np.abs(direct.spectrum_.project(new)), atol=1e-8
     )
+
+
+def test_two_clusters_of_a_table_with_a_nearly_disconnected_graph():
+    """Two eigenvalues nearly coincide with 1."""
+    folder = Path(os.environ.get("MERCER_DATA", "../shared/data"), "tables")
+    if not folder.is_dir():
+        pytest.skip(f"{folder} does not exist")
+    frame = pd.read_csv(folder / "openintro-email.csv.gz")
+    assert set(SpectralClustering(2).fit(frame).labels_) == {0, 1}

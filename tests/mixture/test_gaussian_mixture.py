@@ -6,19 +6,19 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import log_softmax, logsumexp
 from scipy.stats import multivariate_normal
 
+from mercer.mixture.base import effective_weights
 from mercer.mixture.conditional_mixture import (
     condition,
     held_out_class_likelihood,
     held_out_likelihood,
 )
-from mercer.mixture.effective_components import effective_weights
 from mercer.mixture.gaussian_mixture import (
     expectation,
     fit_mixture,
+    leave_each_out,
     log_components,
     maximization,
 )
-from mercer.mixture.leave_one_out import leave_each_out
 from mercer.utils.kmeans import farthest_rows, kmeans, random_distant_rows
 
 

@@ -137,3 +137,13 @@ def test_given_range():
         JointMixtureDensity().fit(X, np.column_stack([y, y]))
     with raises(ValueError, "level=1.5"):
         model.predict_interval(X, 1.5)
+
+
+def test_densities_raise_no_floating_point_error():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 6, size=(60, 1))
+    model = JointMixtureDensity().fit(X, np.sin(X[:, 0]))
+    with np.errstate(all="raise"):
+        p = model.pdf([[1.0], [1e6]])
+        assert np.isfinite(p).all()
+        assert np.isfinite(model.predict([[1.0], [1e6]])).all()

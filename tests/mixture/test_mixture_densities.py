@@ -80,7 +80,7 @@ def test_importance_sampling_agrees_with_a_grid():
     mixture = MercerMixture(kernel=Gaussian(1.0), domain=base).fit(X)
     found = mixture.normalization_
     fitted = found.domain
-    grid = Box(-14, 14, n_nodes=40_000).fitted_to(2).nodes()
+    grid = Box(-14, 14, n_nodes=40_000).for_dimension(2).nodes()
     logs = mixture._log_components(grid.points)[:, 0] + fitted.log_base(grid.points)
     exact = np.logaddexp.reduce(logs + grid.log_weights)
     assert abs(found.log_constants[0] - exact) < 4 * found.standard_errors[0]
@@ -118,7 +118,7 @@ def test_given_base_measure():
     X, mean, covariance = points(80), np.array([1.0, 0.0]), np.array([[4.0, 1.0], [1.0, 3.0]])
     base = GaussianBase(mean=mean, covariance=covariance)
     mixture = MercerMixture(kernel=Gaussian(1.0), domain=base).fit(X)
-    grid = Box(-12, 12, n_nodes=40_000).fitted_to(2).nodes()
+    grid = Box(-12, 12, n_nodes=40_000).for_dimension(2).nodes()
     q = multivariate_normal(mean, covariance).logpdf(grid.points.data)
     logs = mixture._log_components(grid.points)[:, 0] + q
     exact = np.logaddexp.reduce(logs + grid.log_weights)
@@ -128,7 +128,7 @@ def test_given_base_measure():
 
 
 def test_number_of_nodes_of_a_long_box_is_limited():
-    assert 20_000 < len(Box([0, 0], [1, 1e9]).fitted_to(2).nodes().log_weights) <= 160**2
+    assert 20_000 < len(Box([0, 0], [1, 1e9]).for_dimension(2).nodes().log_weights) <= 160**2
 
 
 def test_zero_density_cannot_be_normalized():
@@ -156,7 +156,7 @@ def test_draws_have_the_moments_of_the_density(domain):
     X = points(100)
     mixture = MercerMixture(kernel=Gaussian(1.0), domain=domain).fit(X)
     drawn, _ = mixture.sample(4000, random_state=0)
-    grid = Box(-12, 12, n_nodes=40_000).fitted_to(2).nodes()
+    grid = Box(-12, 12, n_nodes=40_000).for_dimension(2).nodes()
     p = np.exp(mixture.score_samples(grid.points.data) + grid.log_weights)
     mean = p @ grid.points.data
     second = p @ grid.points.data**2
@@ -170,7 +170,7 @@ def test_draws_from_a_box_in_space_follow_the_density():
     mixture.fit(np.clip(points(100, 3), -2, 2))
     drawn, _ = mixture.sample(1000, random_state=0)
     assert np.abs(drawn).max() <= 2
-    nodes = Box(-2, 2, n_nodes=2**15, random_state=5).fitted_to(3).nodes()
+    nodes = Box(-2, 2, n_nodes=2**15, random_state=5).for_dimension(3).nodes()
     p = np.exp(mixture.score_samples(nodes.points.data) + nodes.log_weights)
     assert_allclose(drawn.mean(axis=0), p @ nodes.points.data, atol=0.15)
     assert_allclose((drawn**2).mean(axis=0), p @ nodes.points.data**2, rtol=0.15)

@@ -1,9 +1,23 @@
-"""Base class of Gaussian mixtures in feature space: coordinates, EM and rules for α."""
+r"""Base class of Gaussian mixtures in feature space: coordinates, EM and rules for α.
+
+The residual :math:`R = k(x, x) - |z|^2` of a row is the sum of its squares in the directions that a
+rank cut leaves out. It is treated as that of h directions with a common variance ε. With the
+covariance C of the residuals, :math:`h = (\mathrm{tr}\, C)^2 / \mathrm{tr}\, C^2`, the number that
+gives :math:`\varepsilon \chi^2_h` the mean and variance of R for Gaussian residuals
+(Satterthwaite). Both traces follow from the residual kernel :math:`k(x, y) - z_x'z_y` of the
+training rows: they are sums of its eigenvalues and of their squares. With the prior of the
+covariances (α, β) the mode of ε is
+
+.. math:: \varepsilon = \frac{\sum_i w_i R_i / h + \alpha}{n + \beta},
+
+which is the :math:`\alpha / (n + \beta)` of the paper if there are no residuals. All components
+share ε, so it does not change their responsibilities.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -16,7 +30,6 @@ from mercer.eigen.decompose import decompose
 from mercer.eigen.spectrum import Spectrum
 from mercer.errors import ConvergenceWarning, IdentifiabilityWarning, suppress_warnings, warn
 from mercer.kernels import Kernel
-from mercer.mixture.effective_components import effective_weights
 from mercer.mixture.gaussian_mixture import (
     GaussianMixture,
     GaussianMixtureFit,
@@ -24,13 +37,126 @@ from mercer.mixture.gaussian_mixture import (
     fit_mixture,
     log_components,
 )
-from mercer.mixture.residual_variance import ResidualVariance, count_directions
 from mercer.utils.kmeans import farthest_rows, kmeans, random_distant_rows, weighted_mean
-from mercer.utils.row_passes import RowPasses
+from mercer.utils.row_passes import IN_MEMORY, RowPasses
 from mercer.utils.types import Array
 from mercer.utils.validation import check_choice, check_integer, check_real
 
-__all__ = ["KernelMixture", "maximize_alpha", "total_squared_norm"]
+__all__ = [
+    "KernelMixture",
+    "ResidualVariance",
+    "count_directions",
+    "effective_weights",
+    "maximize_alpha",
+    "total_squared_norm",
+]
+
+
+@dataclass(frozen=True)
+class ResidualVariance:
+    """Sufficient statistics of ε.
+
+    Attributes
+    ----------
+    weight : float
+        n, the sum of the weights.
+    total : float
+        ``Σ_i w_i R_i``.
+    directions : float
+        h.
+    """
+
+    weight: float
+    total: float
+    directions: float
+
+    def value(self, alpha: float, beta: float) -> float:
+        """Return ε."""
+        return (self.total / self.directions + alpha) / (self.weight + beta)
+
+    def without_each(self, residuals: Array, weights: Array, alpha: float, beta: float) -> Array:
+        """Return ε without one unit of each row's weight (all of it if less than 1)."""
+        units = np.minimum(weights, 1)
+        remaining = np.maximum(self.total - units * residuals, 0)
+        return (remaining / self.directions + alpha) / (self.weight - units + beta)
+
+
+def count_directions(products: Array, weights: Array) -> float:
+    """Return h from the residual kernel of some rows, at least 1.
+
+    It is ``(Σ λ)² / Σ λ²`` over the eigenvalues that a rank cut leaves out.
+
+    >>> count_directions(np.diag([1.0, 1.0]), np.ones(2))
+    2.0
+    """
+    weights = weights / weights.max()  # products must not overflow
+    squares = float(weights @ products**2 @ weights)
+    return max((float(weights @ products.diagonal())) ** 2 / squares, 1.0) if squares > 0 else 1.0
+
+
+# --- effective components -------------------------------------------------------------------------
+
+
+_SAME = 1e-3  # relative difference of responsibilities below which components are equal
+
+
+def effective_weights(
+    weights: Array, responsibilities: Array, *, rows: RowPasses = IN_MEMORY
+) -> Array:
+    """Return the weights of the components that are neither empty nor equal, largest first.
+
+    They add up to 1. A component is empty if all rows together give it a weight of less than 1,
+    where weights are multiplicities. Two components are equal if every row is equally likely under
+    both, that is, if their responsibilities are in the ratio of their weights.
+
+    >>> effective_weights(np.ones(4), np.full((4, 2), 0.5))
+    array([1.])
+    """
+    mass, sums = rows.sum(_sums, weights, responsibilities)
+    proportions = sums / mass
+    positive = np.maximum(proportions, np.finfo(float).tiny)
+    highest, differences = rows.sum(
+        partial(_profile_differences, positive), responsibilities, combine=_maxima
+    )
+    merged: list[tuple[int, float]] = []
+    for m in np.argsort(-proportions):
+        if sums[m] < 1 and merged:
+            continue
+        for i, (other, proportion) in enumerate(merged):
+            if differences[m, other] <= _SAME * max(1.0, highest[m]):
+                merged[i] = (other, proportion + float(proportions[m]))
+                break
+        else:
+            merged.append((int(m), float(proportions[m])))
+    found = np.sort([proportion for _, proportion in merged])[::-1]
+    return np.asarray(found / found.sum())
+
+
+def _sums(weights: Array, responsibilities: Array) -> Any:
+    return float(weights.sum()), weights @ responsibilities
+
+
+def _profile_differences(proportions: Array, responsibilities: Array) -> tuple[Array, Array]:
+    """Return the largest entry of each profile and the largest difference of each pair.
+
+    The profile of a component is the column of its responsibilities divided by its proportion.
+    """
+    profiles = responsibilities / proportions
+    highest = profiles.max(axis=0, initial=0.0)
+    differences = [
+        np.abs(profiles - profiles[:, [m]]).max(axis=0, initial=0.0)
+        for m in range(len(proportions))
+    ]
+    return highest, np.array(differences)
+
+
+def _maxima(parts: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
+    highest, differences = (np.maximum.reduce(entries) for entries in zip(*parts, strict=True))
+    return highest, differences
+
+
+# --- the estimators -------------------------------------------------------------------------------
+
 
 _NEGLIGIBLE = 1e-10  # eigenvalues below this fraction of the largest are rounding errors
 _MISSING = 1e-8  # a fraction of the trace above it is outside the coordinates

@@ -15,8 +15,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import log_softmax, logsumexp
 
-from mercer.mixture.gaussian_mixture import GaussianMixture, log_components
-from mercer.mixture.leave_one_out import leave_each_out
+from mercer.mixture.gaussian_mixture import GaussianMixture, leave_each_out, log_components
 from mercer.utils.types import Array
 
 __all__ = [

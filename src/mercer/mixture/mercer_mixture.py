@@ -18,8 +18,7 @@ from mercer.errors import NoDomainError
 from mercer.kernels import Kernel
 from mercer.mixture.base import KernelMixture, maximize_alpha, total_squared_norm
 from mercer.mixture.domains import Domain, Nodes, Normalization, integrate, resample
-from mercer.mixture.gaussian_mixture import GaussianMixture, log_components
-from mercer.mixture.leave_one_out import leave_each_out
+from mercer.mixture.gaussian_mixture import GaussianMixture, leave_each_out, log_components
 from mercer.utils.estimators import all_or_nothing
 from mercer.utils.types import Array
 from mercer.utils.validation import check_choice, check_integer

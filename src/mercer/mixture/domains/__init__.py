@@ -20,7 +20,7 @@ With a base measure q the density is ``p ∝ q f``, where f is bounded.
 
 from __future__ import annotations
 
-from mercer.mixture.domains.base import Domain, Nodes, Normalization
+from mercer.mixture.domains.base import Domain, Nodes, Normalization, integrate, resample
 from mercer.mixture.domains.column_domains import (
     Categories,
     ColumnDomain,
@@ -28,7 +28,6 @@ from mercer.mixture.domains.column_domains import (
     Interval,
     Strings,
 )
-from mercer.mixture.domains.integration import integrate, resample
 from mercer.mixture.domains.products import ProductDomain, table_domain
 from mercer.mixture.domains.spaces import Box, FiniteSpace, GaussianBase, bit_strings
 
