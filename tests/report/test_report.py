@@ -228,21 +228,21 @@ def test_numbers_contain_settings_versions_and_times(numbers):
 @pytest.mark.parametrize(
     ("requested", "selected", "because"), [(None, 2, "picture"), (4, 4, "asked"), (12, 12, "asked")]
 )
-def test_number_of_components(tmp_path, requested, selected, because):
+def test_number_of_components(requested, selected, because):
     cloud = blobs(X=np.random.default_rng(0).normal(size=(40, 2)))
-    report = write_report(cloud, tmp_path, n_components=requested, bandwidth=3.0)
-    assert report.analysis.eca.n_components_ == selected
-    assert report.analysis.spectra.because == because
-    assert len(report.analysis.spectra.components()) == max(10, selected)
+    analysis = analyze(cloud, n_components=requested, bandwidth=3.0)
+    assert analysis.eca.n_components_ == selected
+    assert analysis.spectra.because == because
+    assert len(analysis.spectra.components()) == max(10, selected)
 
 
-def test_at_most_ten_components_are_selected(tmp_path):
+def test_at_most_ten_components_are_selected():
     corners = 10.0 * np.arange(15)[:, None] * [1, 1]
     X = np.repeat(corners, np.arange(1, 16), axis=0)  # fifteen groups of different sizes
-    report = write_report(blobs(X=X), tmp_path, bandwidth=1.0, scale=False)
-    assert report.analysis.eca.n_components_ == 10
-    assert report.analysis.spectra.because == "most"
-    assert report.analysis.spectra.entropy_fraction < 0.99
+    analysis = analyze(blobs(X=X), bandwidth=1.0, scale=False)
+    assert analysis.eca.n_components_ == 10
+    assert analysis.spectra.because == "most"
+    assert analysis.spectra.entropy_fraction < 0.99
 
 
 @pytest.mark.parametrize("groups", [1, 3, 40])
@@ -258,11 +258,11 @@ def test_components_equal_those_of_a_fit_with_their_number(groups):
     assert_allclose(analysis.eca.entropy_terms_, expected.entropy_terms_)
 
 
-def test_columns_are_standardized_by_default(tmp_path):
+def test_columns_are_standardized_by_default():
     table = blobs()
-    raw = write_report(table, tmp_path, bandwidth=2.0, scale=False).analysis
+    raw = analyze(table, bandwidth=2.0, scale=False)
     assert_allclose(raw.eca.spectrum_.points.data, table.X)
-    scaled = write_report(table, tmp_path, bandwidth=2.0).analysis
+    scaled = analyze(table, bandwidth=2.0)
     assert_allclose(scaled.eca.spectrum_.points.data.std(axis=0), 1)
     assert raw.sigma == scaled.sigma == 2.0
 
@@ -304,7 +304,14 @@ def test_omitted_rows_and_columns_are_listed(tmp_path):
 # --- files -----------------------------------------------------------------------------------
 
 
-def test_files_are_unchanged_if_writing_fails(tmp_path, monkeypatch):
+@pytest.fixture
+def analyzed(rings, monkeypatch):
+    """Write reports on the rings without repeating the analysis and drawing figures."""
+    monkeypatch.setattr(mercer.report, "analyze", lambda table, **options: rings.analysis)
+    monkeypatch.setattr(mercer.report, "page", lambda analysis: "page")
+
+
+def test_files_are_unchanged_if_writing_fails(tmp_path, monkeypatch, analyzed):
     write_report(blobs(), tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert set(before) == FILES
@@ -331,7 +338,7 @@ def test_targets_are_checked_before_the_analysis(tmp_path, monkeypatch):
         write_report(blobs(), tmp_path / "file")
 
 
-def test_rows_in_the_other_format_are_removed_but_not_a_folder(tmp_path):
+def test_rows_in_the_other_format_are_removed_but_not_a_folder(tmp_path, analyzed):
     (tmp_path / "one").mkdir()
     (tmp_path / "one" / "rows.parquet").write_text("of an earlier report")
     (tmp_path / "two" / "rows.parquet").mkdir(parents=True)
@@ -341,7 +348,7 @@ def test_rows_in_the_other_format_are_removed_but_not_a_folder(tmp_path):
     assert (tmp_path / "two" / "rows.parquet").is_dir()
 
 
-def test_nothing_is_written_if_the_page_cannot_be_rendered(tmp_path, monkeypatch):
+def test_nothing_is_written_if_the_page_cannot_be_rendered(tmp_path, monkeypatch, analyzed):
     def fail(analysis):
         raise RuntimeError("no page")
 

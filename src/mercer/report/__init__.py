@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from mercer.report.analysis import Analysis, analyze, numbers
 from mercer.report.computation import format_versions
 from mercer.report.overview import findings, main_numbers
@@ -151,6 +149,8 @@ def result_files(analysis: Analysis) -> dict[str, bytes]:
     the kernel ECA projections. The other tables are as in ``report.json``. Up to 200,000 rows the
     format is CSV with seven digits, beyond that Parquet in single precision.
     """
+    import pandas as pd
+
     columns = {"row": analysis.table.rows + 1}
     tables: dict[str, list[dict[str, Any]]] = {}
     for section in analysis.sections:
@@ -166,5 +166,5 @@ def result_files(analysis: Analysis) -> dict[str, bytes]:
     return files | {f"{name}.csv": _csv(pd.DataFrame(lines)) for name, lines in tables.items()}
 
 
-def _csv(frame: pd.DataFrame) -> bytes:
+def _csv(frame: Any) -> bytes:
     return to_csv(frame, float_format="%.7g").encode("utf-8")

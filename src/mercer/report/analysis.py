@@ -174,10 +174,7 @@ def analyze(
     spectra = fit_spectra(model, bandwidth, n_components, steps, verbose)
     kernel = spectra.eca.kernel_
     clusters = find_clusters(default, spectra, n_clusters, steps)
-    sweep = steps.run(
-        "bandwidth sweep",
-        lambda: sweep_widths(model.data, default.kernel, clusters.counting.chosen),
-    )
+    sweep = steps.run("bandwidth sweep", lambda: sweep_widths(default, clusters.counting.chosen))
     densities = steps.run(
         "densities", lambda: estimate_densities(spectra, clusters.numbers, clusters.traits)
     )

@@ -10,19 +10,17 @@ import numpy as np
 from mercer import EntropyClustering
 from mercer.bandwidth import fit_kernel
 from mercer.cluster.spectral_clustering import describe_kernel
-from mercer.data.points import validate_points
 from mercer.data.subsampling import random_rows, representative_rows, take_rows
 from mercer.errors import RankError, suppress_warnings
-from mercer.kernels import Kernel, as_kernel
+from mercer.kernels import Kernel
 from mercer.plots import BandwidthDisplay
 from mercer.plots.style import HIGHLIGHT, MUTED
 from mercer.report.clusters import SWEEP_ROWS, Clusters
 from mercer.report.components import DENSE_ROWS, ENTROPY_FRACTION, EXACT_ROWS, Spectra
 from mercer.report.section import Figure, Section, svg
-from mercer.tables import BANDWIDTH_FACTORS
+from mercer.tables import BANDWIDTH_FACTORS, Preparation
 from mercer.utils.formatting import format_number
 from mercer.utils.types import Array
-from mercer.utils.validation import check_integer
 
 __all__ = ["Settings", "Sweep", "sweep_widths"]
 
@@ -273,7 +271,7 @@ def _set_round_ticks(ax: Any, low: float, high: float) -> None:
     ax.xaxis.set_minor_locator(NullLocator())
 
 
-def sweep_widths(data: Any, kernel: str | Kernel, n_clusters: int) -> Sweep | None:
+def sweep_widths(model: Preparation, n_clusters: int) -> Sweep | None:
     """Cluster at many bandwidths, and choose one without labels.
 
     At most 1000 rows are used. The kernel of a mixed table has no single bandwidth: all its
@@ -282,9 +280,8 @@ def sweep_widths(data: Any, kernel: str | Kernel, n_clusters: int) -> Sweep | No
 
     Parameters
     ----------
-    data : array of shape (n, d) or data frame
-    kernel : str or Kernel
-        Gaussian with the bandwidth "auto" for an array; a table kernel for a data frame.
+    model : Preparation
+        With the default bandwidths.
     n_clusters : int
 
     Returns
@@ -292,9 +289,8 @@ def sweep_widths(data: Any, kernel: str | Kernel, n_clusters: int) -> Sweep | No
     Sweep or None
         None if there are fewer different rows than clusters, or if the kernel has no bandwidth.
     """
-    check_integer(n_clusters, "n_clusters")
-    data, kernel = _validate_request(data, kernel)
-    is_frame = hasattr(data, "iloc")
+    data, kernel = model.data, model.kernel
+    is_frame = not model.table.is_numeric
     weights = None
     rows = random_rows(len(data), SWEEP_ROWS)
     if not is_frame and len(data) > SWEEP_ROWS:
@@ -302,7 +298,7 @@ def sweep_widths(data: Any, kernel: str | Kernel, n_clusters: int) -> Sweep | No
     count = max(n_clusters, 2)
     sample = take_rows(data, rows)
     distinct = len(sample) if is_frame else len(np.unique(sample, axis=0))
-    if distinct < count or not _can_vary_bandwidth(sample, kernel):
+    if distinct < count or (is_frame and not fit_kernel(kernel, sample).has_bandwidth):
         return None
     clustering = EntropyClustering(
         count, kernel=kernel, bandwidths=BANDWIDTH_FACTORS if is_frame else None
@@ -332,41 +328,3 @@ def sweep_widths(data: Any, kernel: str | Kernel, n_clusters: int) -> Sweep | No
 
 def _capitalize(text: str) -> str:
     return text[0].upper() + text[1:]
-
-
-def _validate_request(data: Any, kernel: str | Kernel) -> tuple[Any, Kernel]:
-    """Return an array or a data frame, and a kernel; raise what estimators raise.
-
-    Results for equal rows, few rows or subsamples need no fit to all rows, so invalid values and
-    parameters are looked for here.
-    """
-    kernel = as_kernel(kernel)
-    points = validate_points(data, kernel)
-    with suppress_warnings():
-        if kernel.compares == "vectors" and not points.is_chunked:
-            data = points.data
-            rows = np.random.default_rng(0).normal(size=(10, data.shape[1]))
-            fit_kernel(kernel, rows)(rows[:1])  # rules cannot be applied to equal rows
-        elif hasattr(data, "iloc"):
-            fit_kernel(kernel, data)(data.iloc[:1], data)
-        else:
-            raise TypeError(
-                f"Clusters of a {type(data).__name__} with the kernel {kernel!r} cannot be "
-                "found. Pass an array of numbers or a data frame."
-            )
-    return data, kernel
-
-
-def _can_vary_bandwidth(data: Any, kernel: Kernel) -> bool:
-    """Return whether there are several bandwidths to compare.
-
-    There are none for an array of equal rows, and for a data frame whose kernel has no bandwidth
-    (a single text column, for example).
-    """
-    if not hasattr(data, "iloc"):
-        return not _all_rows_equal(data)
-    return fit_kernel(kernel, data).has_bandwidth
-
-
-def _all_rows_equal(data: Any) -> bool:
-    return not hasattr(data, "iloc") and bool((np.asarray(data) == data[:1]).all())
