@@ -148,13 +148,14 @@ def test_check_page_detects_wrong_output(tmp_path):
 MODULES = [
     f"mercer.{name}" for name in mercer.__all__ if inspect.ismodule(getattr(mercer, name))
 ] + ["mercer.tables", "mercer.report"]
+NAMES = [name for name in mercer.__all__ if not inspect.ismodule(getattr(mercer, name))]
 PUBLIC = [
-    *(("mercer", name) for name in mercer.__all__ if not inspect.ismodule(getattr(mercer, name))),
+    *(("mercer", name) for name in NAMES),
     *(
         (module, name)
         for module in MODULES
         for name in importlib.import_module(module).__all__
-        if name not in mercer.__all__  # listed as a name of mercer
+        if name not in NAMES
     ),
 ]
 

@@ -75,6 +75,15 @@ class BandwidthRecord:
         Eigenvalues of the selected components, by decreasing entropy term.
     certified : bool
         Whether the selection of components is proven.
+
+    Examples
+    --------
+    >>> from mercer import EntropyClustering
+    >>> from mercer.datasets import make_rings
+    >>> X, _ = make_rings(random_state=0)
+    >>> record = EntropyClustering(3, bandwidths=[2.0, 4.0]).fit(X).path_[1]
+    >>> record.bandwidth, len(record.labels)
+    (4.0, 315)
     """
 
     bandwidth: float | None
