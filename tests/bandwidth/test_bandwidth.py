@@ -185,7 +185,7 @@ def test_weights_equal_copies_when_both_are_sampled(rule):
 
 
 @pytest.mark.parametrize("rule", [*RULES, spectroscopy])
-@pytest.mark.parametrize("n", [60, 2000, 2001, 29_999, 30_001])
+@pytest.mark.parametrize("n", [60, 2000, 2001])
 def test_equal_weights_of_any_small_scale_equal_no_weights(rule, n):
     X = array(n, 2)
     expected = rule(X)

@@ -178,7 +178,7 @@ def test_auto_bandwidth_maximizes_the_leave_one_out_likelihood_of_the_reflected_
 
 
 def test_auto_bandwidth_of_many_rows_is_extrapolated():
-    X = np.random.default_rng(0).exponential(size=(3000, 1))
+    X = np.random.default_rng(0).exponential(size=(2500, 1))
     many = ParzenDensity(support="positive").fit(X).kernel_.bandwidth
     few = ParzenDensity(support="positive").fit(X[:1000]).kernel_.bandwidth
     assert 0.5 < many / few < 1.1

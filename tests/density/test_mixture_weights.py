@@ -69,7 +69,7 @@ def test_weights_do_not_depend_on_the_scale_of_the_kernel(K):
         assert_allclose(solved(scale * K, proportions)[1], expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", range(20))
 def test_very_unequal_proportions(seed):
     """Observations with tiny weights need a positive density: log 0 is infinite."""
     rng = np.random.default_rng(seed)

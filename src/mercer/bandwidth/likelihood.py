@@ -492,12 +492,13 @@ def _reflected_likelihood(kernel: Stationary, X: Array, weights: Array, images: 
     tiles = [kernel.log_tiles(image(X), X) for image in images(reach(kernel, d))]
     for rows in block_rows(len(X), len(X)):
         rows = slice(rows.start, min(rows.stop, len(X)))
-        logs = np.logaddexp.reduce([tile(rows, slice(0, len(X)), None) for tile in tiles])
-        logs += log_weights
-        logs[np.arange(len(logs)), np.arange(rows.start, rows.stop)] = -np.inf
-        with np.errstate(divide="ignore"):
-            sums = np.logaddexp.reduce(logs, axis=1)
-        if np.isneginf(sums).any():
+        parts = [tile(rows, slice(0, len(X)), None) + log_weights for tile in tiles]
+        own = np.arange(rows.start, rows.stop)
+        for logs in parts:
+            logs[np.arange(len(own)), own] = -np.inf
+        top = np.max([logs.max(axis=1) for logs in parts], axis=0)
+        if np.isneginf(top).any():
             return -np.inf
+        sums = np.log(sum(exponentials(logs - top[:, None]).sum(axis=1) for logs in parts)) + top
         total += float(weights[rows] @ (sums - np.log(weights.sum() - weights[rows])))
     return total / float(weights.sum()) - kernel.log_normalizer(d)
