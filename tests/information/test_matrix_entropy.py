@@ -305,3 +305,21 @@ def test_quadrature_of_few_distinct_points(rank, order):
     counts = np.unique(X, axis=0, return_counts=True)
     exact = dense_entropy(counts[0], Gaussian(0.7), order, counts[1].astype(float))
     assert found.lower - 1e-8 <= exact <= found.upper + 1e-8
+
+
+@pytest.mark.parametrize("width", [0.5, 4.0])
+def test_order_infinity_bounds_of_a_flat_spectrum(width):
+    """Many eigenvalues are close to the largest, so Gaussian vectors bound the others."""
+    X = np.random.default_rng(0).normal(size=(400, 10 if width > 1 else 40))
+    if width > 1:
+        X *= 6
+    found = matrix_renyi_entropy(X, Gaussian(width), np.inf, bounds=True, solver="lanczos")
+    assert found.lower - 1e-9 <= dense_entropy(X, Gaussian(width), np.inf) <= found.upper + 1e-9
+    assert found.upper - found.lower < 0.01
+    assert not found.deterministic
+
+
+def test_order_zero_is_bounded_without_eigenvalues():
+    X = np.random.default_rng(0).normal(size=(50, 5))
+    found = matrix_renyi_entropy(X, Gaussian(1.0), 0, bounds=True, solver="lanczos")
+    assert_allclose([found.lower, found.upper], [dense_entropy(X, Gaussian(1.0), 2), np.log(50)])

@@ -285,6 +285,11 @@ class MatrixEntropies:
             self._deflation = found
         return found
 
+    @property
+    def _second_seed(self) -> int | None:
+        """Seed of vectors that are independent of the deflation."""
+        return None if self.random_state is None else self.random_state + 1
+
     def _product(self, V: Array) -> Array:
         return self._problem.product(V) / self.gram.total
 
@@ -303,7 +308,7 @@ class MatrixEntropies:
         others = self._others(values)
         certain = others <= top
         if not certain:
-            rng = np.random.default_rng(self.random_state)
+            rng = np.random.default_rng(self._second_seed)
             block = LanczosBlock(self._product, vectors, _NORM_VECTORS, max(top, c), rng)
             block.extend(_NORM_STEPS)
             failure = 1 - self.probability
@@ -338,7 +343,7 @@ class MatrixEntropies:
                 failure=1 - self.probability,
                 error=self.error * np.sqrt(size),
                 tol=float(np.log1p(self.tol)),
-                random_state=None if self.random_state is None else self.random_state + 1,
+                random_state=self._second_seed,
                 deflation=deflation,
             )
 
