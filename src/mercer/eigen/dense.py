@@ -141,14 +141,6 @@ class Tridiagonalized:
     ----------
     values : array of shape (n,)
         Eigenvalues of A and T, smallest first.
-
-    Examples
-    --------
-    >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 1.0], [0.0, 1.0, 2.0]])
-    >>> found = Tridiagonalized(A.copy())
-    >>> v = found.from_basis(found.vectors(1))
-    >>> bool(np.allclose(A @ v, found.values[-1] * v))
-    True
     """
 
     def __init__(self, A: Array) -> None:

@@ -439,16 +439,6 @@ class LanczosBasis:
         Of the tridiagonal matrix; the last off-diagonal entry couples to the next vector.
     ended : bool
         Whether the Krylov space is exhausted, up to rounding error.
-
-    Examples
-    --------
-    >>> A = np.diag([3.0, 2.0, 1.0])
-    >>> basis = LanczosBasis(A.__matmul__, np.ones(3), 3, 1e-15)
-    >>> while not basis.ended:
-    ...     basis.extend()
-    >>> T = np.diag(basis.diagonal) + np.diag(basis.off_diagonal[:-1], 1)
-    >>> np.linalg.eigvalsh(T, UPLO="U").round(12)
-    array([1., 2., 3.])
     """
 
     def __init__(

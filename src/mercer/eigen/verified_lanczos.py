@@ -178,15 +178,6 @@ def is_complete(A: Array, values: Array, vectors: Array, gap: float) -> bool:
     ``ε = (n + 2) eps tr B`` (Higham 2002, theorem 10.3: the error is at most γ |R'||R|, and
     ``‖|R'||R|‖ ≤ ‖R‖_F² = tr B`` up to rounding error). The entries of B have errors below
     ``(k + 3) eps`` of the sum of absolute values, whose norm is at most ``‖A‖_F + Σ θ + σ``.
-
-    Examples
-    --------
-    >>> A = np.diag([3.0, 2.0, 2.0, 1.0])
-    >>> v = np.eye(4)
-    >>> is_complete(A.copy(), np.array([3.0, 2.0]), v[:, :2], 1e-9)
-    False
-    >>> is_complete(A.copy(), np.array([3.0, 2.0, 2.0]), v[:, :3], 1e-9)
-    True
     """
     n, k = vectors.shape
     smallest, total = float(values.min()), float(values.sum())
