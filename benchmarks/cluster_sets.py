@@ -38,8 +38,8 @@ from benchmarks.measure import table
 from mercer import EntropyClustering, SpectralClustering
 from mercer.cluster.diagnostics import clustering_error
 from mercer.cluster.graphs import unit_rows
-from mercer.datasets import files, load_usps
 from mercer.kernels import Gaussian, Kernel, Neighbors, SelfTuning, table_kernel
+from papers.data import files, load_usps
 
 Labels = np.ndarray
 Method = Callable[[Any, int], Labels]

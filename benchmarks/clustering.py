@@ -14,8 +14,8 @@ from benchmarks.measure import best_times, extra_peak, table
 from benchmarks.solvers import seconds
 from mercer import EntropyClustering
 from mercer.bandwidth import median_distance
-from mercer.datasets import load_pendigits
 from mercer.kernels import Gaussian
+from papers.data import load_pendigits
 
 
 def pen_digits() -> np.ndarray:

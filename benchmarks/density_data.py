@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 
-from mercer.datasets import load_ida, load_pendigits, load_thyroid
+from papers.data import load_ida, load_pendigits, load_thyroid
 
 MAX_ROWS = 2000
 

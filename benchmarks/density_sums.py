@@ -20,8 +20,8 @@ from sklearn.neighbors import KernelDensity
 from benchmarks.measure import extra_peak, table
 from mercer import ParzenDensity
 from mercer.bandwidth import fit_kernel
-from mercer.datasets import load_pendigits
 from mercer.kernels import Gaussian
+from papers.data import load_pendigits
 
 COLUMNS = (4, 6, 8, 10)
 SECONDS = 20.0  # of scikit-learn per row of the table

@@ -25,9 +25,9 @@ from sklearn.svm import SVC
 from benchmarks.measure import best_times, extra_peak, table
 from benchmarks.solvers import seconds
 from mercer import KernelLDA
-from mercer.datasets import load_ida, load_segment, load_thyroid
 from mercer.kernels import Gaussian
 from mercer.solvers import Nystrom
+from papers.data import load_ida, load_segment, load_thyroid
 
 MAX_ROWS = 1000
 BANDWIDTHS = (0.25, 0.5, 1.0, 2.0)  # times √d, after standardization

@@ -32,7 +32,7 @@ from sklearn.svm import OneClassSVM
 
 from benchmarks.measure import extra_peak, table
 from mercer import KernelNovelty
-from mercer.datasets import files
+from papers.data import files
 
 _MAX_TRAINING, _MAX_TEST = 3000, 20_000
 _SMALL = 1000  # sets with fewer rows are divided several times

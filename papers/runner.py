@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from mercer import __version__
-from mercer.datasets.files import DataNotFoundError
 from papers.comparison import Picture, Row, Table, Verdict, count_verdicts
+from papers.data.files import DataNotFoundError
 from papers.text_tables import lines, summary
 
 __all__ = ["PAPERS", "Paper", "Reproduction", "Skipped", "load_paper", "reproduce", "write_picture"]

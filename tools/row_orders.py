@@ -3,8 +3,8 @@
     MERCER_DATA=folder python -m tools.row_orders
 
 OpenML may order rows differently and does not mark training and test rows. The file
-``src/mercer/datasets/row_orders.npz`` has, for each row of the original file, its position among
-the sorted rows; :mod:`mercer.datasets.mirrors` uses it.
+``papers/data/row_orders.npz`` has, for each row of the original file, its position among
+the sorted rows; :mod:`papers.data.mirrors` uses it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.datasets import load_pendigits, load_segment, load_thyroid, load_usps
-from mercer.datasets.mirrors import checksum, sorted_rows
+from papers.data import load_pendigits, load_segment, load_thyroid, load_usps
+from papers.data.mirrors import checksum, sorted_rows
 
 __all__ = ["main", "positions"]
 
@@ -40,7 +40,7 @@ def main() -> None:
         X, y = load(return_X_y=True)
         orders[name] = positions(factor * X, y, decimals)
         print(name, len(X), checksum(factor * X, y, decimals))
-    folder = Path(__file__).parents[1] / "src" / "mercer" / "datasets"
+    folder = Path(__file__).parents[1] / "papers" / "data"
     np.savez_compressed(folder / "row_orders.npz", **orders)
 
 

@@ -19,10 +19,11 @@ from sklearn.preprocessing import scale
 from mercer import EntropyClustering
 from mercer.bandwidth import median_distance
 from mercer.cluster.diagnostics import clustering_error
-from mercer.datasets import load_pendigits, load_thyroid, make_ring_and_blob, make_rings
+from mercer.datasets import make_ring_and_blob, make_rings
 from mercer.kernels import Gaussian
 from papers.baselines import sweep_baseline
 from papers.comparison import Table
+from papers.data import load_pendigits, load_thyroid
 from papers.jenssen_2010.digits import load_digits
 from papers.jenssen_2010.segmentation import load_three_surfaces
 from papers.jenssen_2010.sweeps import without_warnings

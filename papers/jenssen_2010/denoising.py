@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from mercer import KernelDenoiser
-from mercer.datasets import load_usps
 from mercer.kernels import Gaussian
 from mercer.utils.pairwise import euclidean_distances
 from papers.comparison import Picture, Row, Table
+from papers.data import load_usps
 from papers.figures import new_figure
 from papers.jenssen_2010.sweeps import sweep, tenths, without_warnings
 from papers.types import Array

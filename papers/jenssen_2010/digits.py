@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from mercer import KernelECA, KernelPCA
-from mercer.datasets import load_usps
 from mercer.kernels import Gaussian
 from papers.comparison import Picture, Row, Table
+from papers.data import load_usps
 from papers.figures import new_figure, scatter
 from papers.jenssen_2010.sweeps import Sweep, sweep, tenths, without_warnings
 from papers.types import Array

@@ -10,9 +10,9 @@ import numpy as np
 
 from mercer import EntropyClustering, KernelECA, KernelPCA
 from mercer.bandwidth import median_distance
-from mercer.datasets import load_frey_faces
 from mercer.kernels import Gaussian
 from papers.comparison import Picture, Row, Table
+from papers.data import load_frey_faces
 from papers.figures import new_figure, scatter_3d
 from papers.jenssen_2010.sweeps import without_warnings
 from papers.types import Array

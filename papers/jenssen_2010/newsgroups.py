@@ -11,10 +11,10 @@ import numpy as np
 
 from mercer import EntropyClustering
 from mercer.cluster.diagnostics import clustering_error
-from mercer.datasets import load_newsgroups
 from mercer.kernels import Polynomial
 from papers.baselines import kernel_pca_clustering, njw_clustering
 from papers.comparison import Picture, Row, Table, show
+from papers.data import load_newsgroups
 from papers.figures import GRAY, PALETTE, panels
 from papers.jenssen_2010.sweeps import components_of, most_frequent, without_warnings
 from papers.types import Array

@@ -21,10 +21,10 @@ import numpy as np
 
 from mercer import ComponentClassifier, KernelPCA
 from mercer.bandwidth import median_distance
-from mercer.datasets import load_ida
 from mercer.kernels import Gaussian
 from mercer.utils.eigenpairs import entropy_order
 from papers.comparison import Picture, Row, Table
+from papers.data import load_ida
 from papers.figures import PALETTE, panels
 from papers.jenssen_2010.sweeps import without_warnings
 from papers.jenssen_2010.thyroid import load_normal_or_not

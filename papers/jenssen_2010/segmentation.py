@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from mercer.bandwidth import median_distance
-from mercer.datasets import load_segment
 from papers.comparison import Picture, Row, Table, show
+from papers.data import load_segment
 from papers.figures import panels
 from papers.jenssen_2010.sweeps import Sweep, plot_errors, sweep, tenths
 from papers.types import Array

@@ -8,8 +8,8 @@ from functools import cache
 import numpy as np
 from sklearn.preprocessing import scale
 
-from mercer.datasets import load_thyroid
 from papers.comparison import Picture, Row, Table, show
+from papers.data import load_thyroid
 from papers.figures import panels
 from papers.jenssen_2010.sweeps import METHODS, Sweep, most_frequent, plot_errors, sweep
 from papers.types import Array

@@ -13,11 +13,11 @@ from sklearn.preprocessing import scale
 
 from mercer import EntropyClustering, KernelECA
 from mercer.cluster.diagnostics import clustering_error
-from mercer.datasets import load_pendigits
 from mercer.kernels import Gaussian
 from mercer.plots import BandwidthDisplay
 from papers.baselines import BaselineSweep, kernel_pca_clustering, njw_clustering, sweep_baseline
 from papers.comparison import Picture, Row, Table
+from papers.data import load_pendigits
 from papers.figures import new_figure, scatter_3d
 from papers.jenssen_2010.sweeps import components_of, without_warnings
 from papers.types import Array

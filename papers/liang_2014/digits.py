@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from mercer import KernelPCA
-from mercer.datasets import load_usps
 from mercer.kernels import Polynomial
 from mercer.population import Empirical, PolynomialOperator
 from papers.comparison import Picture, Row, Table
+from papers.data import load_usps
 from papers.figures import PALETTE, panels, scatter
 from papers.liang_2014.polynomial import auc
 from papers.types import Array

@@ -25,11 +25,12 @@ from mercer.bandwidth import (
     silverman,
     spectroscopy,
 )
-from mercer.datasets import load_frey_faces, load_segment, make_ring_and_blob, make_rings
+from mercer.datasets import make_ring_and_blob, make_rings
 from mercer.errors import ApproximationWarning
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern
-from tests.datasets.loading import load_or_skip
+from papers.data import load_frey_faces, load_segment
 from tests.expectations import raises, warns
+from tests.papers.loading import load_or_skip
 
 RULES = [silverman, scott, median_distance, distance_fraction]
 DISTANCE_RULES = [median_distance, distance_fraction]

@@ -11,7 +11,6 @@ from types import SimpleNamespace
 import matplotlib as mpl
 import pytest
 
-from mercer.datasets.files import DataNotFoundError
 from papers import (
     PAPERS,
     Correction,
@@ -24,6 +23,7 @@ from papers import (
 )
 from papers.__main__ import main
 from papers.comparison import IDENTITY_TOLERANCE, count_verdicts, show
+from papers.data.files import DataNotFoundError
 from papers.text_tables import WIDTH, lines, print_table
 from tests.expectations import names_values, raises
 
@@ -405,7 +405,7 @@ def test_command_reports_a_folder_that_cannot_be_written(tiny, tmp_path, capsys)
 @pytest.mark.filterwarnings("ignore::mercer.errors.IdentifiabilityWarning")
 def test_papers_without_data_files_skip_tables_and_name_the_file(tmp_path, monkeypatch):
     """As in a fresh clone without data and without network: Liang's digits are skipped."""
-    from mercer.datasets import files, mirrors
+    from papers.data import files, mirrors
 
     monkeypatch.setenv("MERCER_DATA", str(tmp_path))
     monkeypatch.setattr(files, "_project_root", lambda start: None)

@@ -12,7 +12,12 @@ from sklearn.datasets import load_iris, load_wine
 from mercer import ComponentClassifier, EntropyClustering, KernelDenoiser, KernelECA, KernelPCA
 from mercer.bandwidth import median_distance
 from mercer.cluster.diagnostics import cluster_profile, clustering_error
-from mercer.datasets import (
+from mercer.datasets import make_ring_and_blob, make_rings
+from mercer.errors import IdentifiabilityWarning
+from mercer.kernels import Gaussian
+from mercer.utils.eigenpairs import entropy_order
+from papers.baselines import kernel_pca_clustering, njw_clustering
+from papers.data import (
     load_frey_faces,
     load_ida,
     load_newsgroups,
@@ -20,15 +25,9 @@ from mercer.datasets import (
     load_segment,
     load_thyroid,
     load_usps,
-    make_ring_and_blob,
-    make_rings,
 )
-from mercer.errors import IdentifiabilityWarning
-from mercer.kernels import Gaussian
-from mercer.utils.eigenpairs import entropy_order
-from papers.baselines import kernel_pca_clustering, njw_clustering
-from tests.datasets.loading import load_or_skip
 from tests.expectations import warns
+from tests.papers.loading import load_or_skip
 
 SOLVERS = ["dense", "lanczos"]
 

@@ -7,7 +7,7 @@ from sklearn.preprocessing import scale
 
 from mercer.cluster.diagnostics import clustering_error
 from papers.jenssen_2010 import baselines, digits, segmentation, toys, uci
-from tests.datasets.loading import load_or_skip
+from tests.papers.loading import load_or_skip
 
 pytestmark = [
     pytest.mark.slow,

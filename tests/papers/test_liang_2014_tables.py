@@ -12,7 +12,7 @@ from papers.liang_2014 import (
     polynomial,
     wheel,
 )
-from tests.datasets.loading import load_or_skip
+from tests.papers.loading import load_or_skip
 
 mpl.use("Agg")
 pytestmark = pytest.mark.slow

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -74,7 +74,7 @@ def checksum(X: NDArray[Any], y: NDArray[Any], decimals: int) -> str:
 
 def original_order(name: str) -> NDArray[np.int64]:
     """Return, for each row of the original file, its position among the sorted rows."""
-    with (files("mercer.datasets") / "row_orders.npz").open("rb") as file, np.load(file) as orders:
+    with (Path(__file__).parent / "row_orders.npz").open("rb") as file, np.load(file) as orders:
         return np.asarray(orders[name], dtype=np.int64)
 
 

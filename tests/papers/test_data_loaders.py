@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer.datasets import (
+from papers.data import (
     load_frey_faces,
     load_ida,
     load_newsgroups,
@@ -13,8 +13,8 @@ from mercer.datasets import (
     load_thyroid,
     load_usps,
 )
-from tests.datasets.loading import load_or_skip
 from tests.expectations import raises
+from tests.papers.loading import load_or_skip
 
 
 def counts(y):

@@ -1,6 +1,6 @@
 """Loaders of the real data sets of the papers, with the interface of scikit-learn's loaders.
 
-The files are not part of the package; see :mod:`mercer.datasets.files` for the search.
+The files are not part of the package; see :mod:`papers.data.files` for the search.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.datasets import openml
-from mercer.datasets.files import Arrays, DataFile, find
+from papers.data import openml
+from papers.data.files import Arrays, DataFile, find
 
 if TYPE_CHECKING:
     from sklearn.utils import Bunch
@@ -118,7 +118,7 @@ def load_pendigits(
 
     Examples
     --------
-    >>> from mercer.datasets import load_pendigits
+    >>> from papers.data import load_pendigits
     >>> load_pendigits(subset="test").data.shape  # doctest: +SKIP
     (3498, 16)
     """
@@ -165,7 +165,7 @@ def load_segment(
     The three classes of Jenssen (2010), cement, sky and grass:
 
     >>> import numpy as np
-    >>> from mercer.datasets import load_segment
+    >>> from papers.data import load_segment
     >>> X, y = load_segment(subset="train", return_X_y=True)  # doctest: +SKIP
     >>> X[np.isin(y, [4, 2, 7])].shape  # doctest: +SKIP
     (90, 19)
@@ -205,7 +205,7 @@ def load_thyroid(*, return_X_y: bool = False) -> Bunch | tuple[FloatArray, IntAr
 
     Examples
     --------
-    >>> from mercer.datasets import load_thyroid
+    >>> from papers.data import load_thyroid
     >>> load_thyroid().target_names.tolist()  # doctest: +SKIP
     ['normal', 'hyper', 'hypo']
     """
@@ -248,7 +248,7 @@ def load_usps(
 
     Examples
     --------
-    >>> from mercer.datasets import load_usps
+    >>> from papers.data import load_usps
     >>> load_usps(subset="test").images.shape  # doctest: +SKIP
     (2007, 16, 16)
     """
@@ -290,7 +290,7 @@ def load_newsgroups(*, return_X_y: bool = False) -> Bunch | tuple[FloatArray, In
 
     Examples
     --------
-    >>> from mercer.datasets import load_newsgroups
+    >>> from papers.data import load_newsgroups
     >>> load_newsgroups().target_names.tolist()  # doctest: +SKIP
     ['comp.*', 'rec.*', 'sci.*', 'talk.*']
     """
@@ -322,7 +322,7 @@ def load_frey_faces() -> Bunch:
 
     Examples
     --------
-    >>> from mercer.datasets import load_frey_faces
+    >>> from papers.data import load_frey_faces
     >>> load_frey_faces().images.shape  # doctest: +SKIP
     (1965, 28, 20)
     """
@@ -369,7 +369,7 @@ def load_ida(
 
     Examples
     --------
-    >>> from mercer.datasets import load_ida
+    >>> from papers.data import load_ida
     >>> banana = load_ida("banana", 0)  # doctest: +SKIP
     >>> banana.data[banana.train].shape, banana.data[banana.test].shape  # doctest: +SKIP
     ((400, 2), (4900, 2))

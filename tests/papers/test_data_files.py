@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer.datasets import (
+from papers.data import (
     files,
     load_frey_faces,
     load_ida,
@@ -21,8 +21,8 @@ from mercer.datasets import (
     load_usps,
     mirrors,
 )
-from tests.datasets.loading import load_or_skip
 from tests.expectations import raises
+from tests.papers.loading import load_or_skip
 
 DATA = os.environ.get("MERCER_DATA", str(Path(__file__).parents[3] / "shared" / "data"))
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mercer.datasets.mirrors import Arrays, Mirror, fetch
 from mercer.utils.validation import check_choice
+from papers.data.mirrors import Arrays, Mirror, fetch
 
 __all__ = ["Arrays", "DataFile", "DataNotFoundError", "find"]
 

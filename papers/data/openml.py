@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.datasets.mirrors import Arrays, Mirror
+from papers.data.mirrors import Arrays, Mirror
 
 __all__ = ["PENDIGITS", "SEGMENT", "SURFACES", "THYROID", "USPS"]
 
