@@ -39,9 +39,9 @@ _HOMES = {
     "Spectrum": "eigen.spectrum",
     "load": "persistence",
     "save": "persistence",
-    "get_config": "utils.config",
-    "set_config": "utils.config",
-    "config_context": "utils.config",
+    "get_config": "utils.resources",
+    "set_config": "utils.resources",
+    "config_context": "utils.resources",
 }
 _MODULES = (
     "bandwidth",

@@ -27,7 +27,7 @@ from mercer.bandwidth.rules import RULES
 from mercer.cluster.angular import angular_kmeans
 from mercer.data.dask import passes_for
 from mercer.data.dask.points import ChunkedPoints
-from mercer.data.dask.survey import Survey
+from mercer.data.dask.validation import Survey
 from mercer.data.points import Points, validate_points
 from mercer.domains import Box, GaussianBase
 from mercer.errors import (

@@ -10,8 +10,8 @@ from mercer.data.subsampling import (
     random_rows,
     representative_rows,
     select_representatives,
-    take_rows,
 )
+from mercer.utils.frames import rows_of
 from mercer.utils.quantiles import group_medians
 
 
@@ -58,9 +58,9 @@ def test_objects_are_spaced_by_position(data):
 
 def test_take_rows_of_arrays_and_frames():
     frame = pd.DataFrame({"a": [1, 2, 3]})
-    assert take_rows(frame, np.array([2, 0]))["a"].tolist() == [3, 1]
-    assert take_rows(frame, np.array([2, 0])).index.tolist() == [0, 1]
-    assert take_rows(np.arange(3), np.array([2, 0])).tolist() == [2, 0]
+    assert rows_of(frame, np.array([2, 0]))["a"].tolist() == [3, 1]
+    assert rows_of(frame, np.array([2, 0])).index.tolist() == [0, 1]
+    assert rows_of(np.arange(3), np.array([2, 0])).tolist() == [2, 0]
 
 
 def test_weighted_subsamples_represent_the_weights(rng):

@@ -12,7 +12,7 @@ from mercer.density.stacked_density import SelectedGaussianMixture
 from mercer.errors import ConvergenceWarning
 from mercer.kernels import Epanechnikov, Gaussian, Laplacian, Linear, Matern
 from mercer.kernels.densities import column_cdf, sum_derivatives
-from mercer.utils.inversion import invert_increasing
+from mercer.utils.distributions import invert_increasing
 from tests.expectations import raises, warns
 
 METRIC = [[1.0, 0.6], [0.6, 1.0]]

@@ -18,7 +18,7 @@ from mercer.novelty.density_scores import NegativeLogDensity
 from mercer.novelty.mahalanobis import Mahalanobis, column_scales, leave_one_out_scale_ratios
 from mercer.novelty.neighbors import NeighborDistance, nth_smallest
 from mercer.novelty.statistics import feature_gaussian
-from mercer.utils.conformal import Calibration
+from mercer.utils.quantiles import Calibration
 
 STATISTICS = ["neighbors", "mahalanobis", "density", "mixture", "spe", "t2", "combined"]
 

@@ -25,7 +25,7 @@ from mercer import (
 from mercer.bandwidth import silverman
 from mercer.errors import WeightWarning
 from mercer.kernels import Gaussian, Linear
-from mercer.utils.weight_totals import WeightTotals, multiplicities
+from mercer.utils.weights import WeightTotals, multiplicities
 from tests.expectations import raises, warns
 
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -190,7 +190,7 @@ def test_contexts_restore_the_settings_after_an_error():
     assert get_config().memory == "2GB"
     with raises(ValueError, "threads=0"), config_context(threads=0):
         pass
-    assert get_config() == mercer.utils.config.Config("2GB", None)
+    assert get_config() == mercer.utils.resources.Config("2GB", None)
 
 
 def test_settings_cannot_be_changed_in_place():

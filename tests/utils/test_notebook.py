@@ -9,7 +9,7 @@ import sklearn
 from mercer import EntropyClustering, KernelECA, KernelPCA, MercerMixture, ParzenDensity
 from mercer.datasets import make_machines, make_rings
 from mercer.kernels import Gaussian, Linear, On, Polynomial, table_kernel
-from mercer.utils.notebook import bar, table
+from mercer.utils.formatting import bar, table
 from tests.expectations import names_values
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mercer import KernelECA, KernelPCA
-from mercer.utils.numeric_values import explain_values
+from mercer.utils.frames import explain_values
 from tests.expectations import raises
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer.utils.proportions import checked_proportions
+from mercer.utils.weights import checked_proportions
 from tests.expectations import raises
 
 

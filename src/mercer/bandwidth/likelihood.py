@@ -31,7 +31,7 @@ from mercer.utils.compiled import exponentials
 from mercer.utils.pairwise import nearest_distances
 from mercer.utils.quantiles import distinct_rows
 from mercer.utils.types import Array
-from mercer.utils.weight_totals import effective_size, multiplicities
+from mercer.utils.weights import effective_size, multiplicities
 
 if TYPE_CHECKING:
     from mercer.bandwidth.rules import BandwidthSample

@@ -22,7 +22,7 @@ from mercer.utils.pairwise import distance_blocks
 from mercer.utils.quantiles import weighted_median, weighted_quantile
 from mercer.utils.types import Array
 from mercer.utils.validation import check_real, warn_if_heavy
-from mercer.utils.weight_totals import multiplicities
+from mercer.utils.weights import multiplicities
 
 __all__ = [
     "RULES",

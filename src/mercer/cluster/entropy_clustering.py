@@ -30,8 +30,8 @@ from mercer.cluster.bandwidth_sweep import (
     with_stability,
 )
 from mercer.cluster.cluster_number import MOST_ROWS, choose_number
+from mercer.data.dask.passes import rowwise
 from mercer.data.points import Points, validate_points, validate_weights
-from mercer.data.rowwise import rowwise
 from mercer.decomposition.base import KernelEstimator, own_points
 from mercer.decomposition.eca import KernelECA, fit_eca
 from mercer.eigen import Request

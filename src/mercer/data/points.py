@@ -19,21 +19,30 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal, NoReturn, cast
 
 import numpy as np
 
-from mercer.utils.frames import as_frame, as_numbers, check_distinct_names, is_frame
-from mercer.utils.numeric_values import check_dates, explain_values
+from mercer.errors import AbsentRowsError
+from mercer.utils.frames import (
+    as_frame,
+    as_numbers,
+    check_dates,
+    check_distinct_names,
+    explain_values,
+    is_frame,
+)
 from mercer.utils.quantiles import distinct_rows
 from mercer.utils.row_passes import IN_MEMORY, RowPasses, add_up
 from mercer.utils.types import Array
 from mercer.utils.validation import check_gram, check_weight_totals, check_weights
-from mercer.utils.weight_totals import WeightTotals, multiplicities
+from mercer.utils.weights import WeightTotals, multiplicities
 
 __all__ = [
     "PointSet",
     "Points",
+    "RemoteColumn",
+    "RemotePoints",
     "Sample",
     "check_sparse",
     "concatenate_points",
@@ -50,7 +59,7 @@ class PointSet(ABC):
     """Interface of the points of an estimator, in memory or elsewhere.
 
     Implementations: :class:`Points` (in memory), :class:`~mercer.data.dask.points.ChunkedPoints`
-    (on a Dask cluster) and :class:`~mercer.data.dask.remote.RemotePoints` (not available in this
+    (on a Dask cluster) and :class:`~mercer.data.points.RemotePoints` (not available in this
     process). Only the first has ``data``; the others raise an error that names a remedy.
     """
 
@@ -236,7 +245,7 @@ def concatenate_points(parts: Sequence[Points]) -> Points:
     if any(part.is_sparse for part in parts):
         from scipy.sparse import csr_array, vstack
 
-        from mercer.utils.sparse_rows import as_sparse_rows
+        from mercer.utils.pairwise import as_sparse_rows
 
         stacked = vstack([csr_array(part.data) for part in parts], format="csr")
         return Points(as_sparse_rows(stacked), first.kind, first.feature_names)
@@ -426,7 +435,7 @@ def check_sparse(X: Any, kernel: Any) -> Any:
     kernel : Kernel, or the type of data that it compares
     """
     if getattr(kernel, "accepts_sparse", False) and X.ndim == 2:
-        from mercer.utils.sparse_rows import as_sparse_rows
+        from mercer.utils.pairwise import as_sparse_rows
 
         return as_sparse_rows(X if X.dtype.kind == "f" else X.astype(np.float64))
     name = "This method" if isinstance(kernel, str) else repr(kernel)
@@ -546,3 +555,125 @@ def row_weights(weights: Any, n: int, name: str = "sample_weight") -> Array:
         raise ValueError(f"{name} has shape {found.shape}; expected ({n},), one per row.")
     check_weights(found, name)
     return found
+
+
+# --- placeholders ---------------------------------------------------------------------------------
+
+
+_REMEDY = "Call this method in the session that fitted the model"
+
+
+class RemotePoints(PointSet):
+    """Number, type and names of training rows that are not in this process.
+
+    Parameters
+    ----------
+    n : int
+    dimension : int or None
+        Number of columns, for vectors.
+    dtype : dtype
+    kind : {"vectors", "gram", "objects"}
+    feature_names : tuple of str or None
+    """
+
+    def __init__(
+        self,
+        n: int,
+        dimension: int | None,
+        dtype: Any,
+        kind: Kind = "vectors",
+        feature_names: tuple[str, ...] | None = None,
+    ) -> None:
+        self._n = n
+        self._dimension = dimension
+        self._dtype = dtype
+        self.kind = kind
+        self.feature_names = feature_names
+
+    @classmethod
+    def like(cls, points: PointSet) -> Any:
+        """Return a placeholder for these points."""
+        return cls(points.n, points.dimension, points.dtype, points.kind, points.feature_names)
+
+    @property
+    def n(self) -> int:
+        """Number of training rows."""
+        return self._n
+
+    @property
+    def dimension(self) -> int | None:
+        """Number of columns, for vectors."""
+        return self._dimension
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Floating-point type of the rows."""
+        return self._dtype
+
+    @property
+    def is_chunked(self) -> bool:
+        """False."""
+        return False
+
+    @property
+    def data(self) -> NoReturn:
+        """Raise AbsentRowsError."""
+        raise AbsentRowsError(
+            f"This requires the {self.n} training rows, which are not part of a model that was "
+            f"fitted to a Dask collection. {_REMEDY}."
+        )
+
+    @property
+    def passes(self) -> RowPasses:
+        """Raise AbsentRowsError."""
+        return self.data
+
+    def total(self, weights: Any = None) -> float:
+        """Return the sum of the weights, or the number of rows."""
+        return float(self.n if weights is None else weights.sum())
+
+    def ones(self) -> Array:
+        """Return a column of ones."""
+        return np.ones(self.n)
+
+    def _raise(self, *_: Any, **__: Any) -> Any:
+        """Raise AbsentRowsError."""
+        return self.data
+
+    bounds = draw = map_rows = sum_rows = take = _raise
+
+    def __reduce__(self) -> Any:
+        known = (self.n, self.dimension, self.dtype, self.kind, self.feature_names)
+        return RemotePoints, known
+
+
+class RemoteColumn:
+    """Shape and type of an array with one entry per training row that is not in this process.
+
+    Parameters
+    ----------
+    shape : tuple of int
+    dtype : dtype
+
+    Examples
+    --------
+    >>> column = RemoteColumn((1000,), np.dtype(float))
+    >>> len(column)
+    1000
+    """
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
+        self.shape, self.dtype = shape, dtype
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        raise AbsentRowsError(
+            f"This requires one entry for each of the {len(self)} training rows, which are not "
+            f"part of a model that was fitted to a Dask collection. {_REMEDY}, or save the values "
+            "separately."
+        )
+
+    def __getitem__(self, indices: Any) -> NoReturn:
+        self.__array__()

@@ -18,7 +18,7 @@ import numpy as np
 
 from mercer.utils.quantiles import distinct_rows, evenly_spaced, group_medians
 from mercer.utils.types import Array
-from mercer.utils.weight_totals import effective_size
+from mercer.utils.weights import effective_size
 
 __all__ = [
     "RepresentativeRows",
@@ -26,7 +26,6 @@ __all__ = [
     "random_rows",
     "representative_rows",
     "select_representatives",
-    "take_rows",
     "thin_rows",
 ]
 
@@ -129,8 +128,3 @@ def evenly_spaced_rows(data: Any, most: int) -> Array:
     if isinstance(data, np.ndarray) and data.ndim == 2 and data.dtype.kind in "biuf":
         return np.sort(np.lexsort(data.T[::-1])[evenly_spaced(np.ones(n), most)[0]])
     return np.linspace(0, n - 1, most).astype(int)
-
-
-def take_rows(data: Any, rows: Array) -> Any:
-    """Return the rows of an array or a data frame; the index of a frame is reset."""
-    return data.iloc[rows].reset_index(drop=True) if hasattr(data, "iloc") else data[rows]

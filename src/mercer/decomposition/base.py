@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.bandwidth import fit_kernel
 from mercer.data.dask import passes_for
+from mercer.data.dask.passes import rowwise
 from mercer.data.points import Points, validate_points, validate_weights
-from mercer.data.rowwise import rowwise
 from mercer.decomposition.preimages import Preimage, preimages
 from mercer.decomposition.statistics import (
     FeatureDistance,

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.data.rowwise import rowwise
+from mercer.data.dask.passes import rowwise
 from mercer.decomposition.base import KernelEstimator
 from mercer.decomposition.preimages import Preimage, check_preimage, preimages
 from mercer.eigen.base import Target, check_order

@@ -19,10 +19,9 @@ from mercer.data.points import Points, Sample
 from mercer.eigen.spectrum import Spectrum
 from mercer.errors import RankError
 from mercer.kernels import Kernel, On, Product, Scaled, Stationary
-from mercer.utils.conformal import conformal_level
 from mercer.utils.frames import is_frame
 from mercer.utils.pairwise import row_ranges
-from mercer.utils.quantiles import weighted_median
+from mercer.utils.quantiles import conformal_level, weighted_median
 from mercer.utils.row_passes import IN_MEMORY
 from mercer.utils.types import Array
 

@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.dask import passes_for
 from mercer.data.points import validate_weights
+from mercer.utils.distributions import invert_increasing
 from mercer.utils.estimators import MercerBase
-from mercer.utils.inversion import invert_increasing
 from mercer.utils.types import Array
 from mercer.utils.validation import check_integer, check_real, check_weights
 

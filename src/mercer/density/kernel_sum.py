@@ -42,7 +42,7 @@ from mercer.kernels.densities import (
     sum_derivatives,
 )
 from mercer.kernels.stationary import Radial
-from mercer.utils.gaussian_terms import GaussianTerms
+from mercer.utils.distributions import GaussianTerms
 from mercer.utils.resources import run_in_threads
 from mercer.utils.types import Array
 

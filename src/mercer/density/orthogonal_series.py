@@ -29,7 +29,7 @@ from mercer.density.series_terms import (
 from mercer.utils.estimators import MercerBase, all_or_nothing
 from mercer.utils.types import Array
 from mercer.utils.validation import warn_if_heavy
-from mercer.utils.weight_totals import multiplicities
+from mercer.utils.weights import multiplicities
 
 __all__ = ["BASES", "Basis", "OrthogonalSeries"]
 

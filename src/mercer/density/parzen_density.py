@@ -22,8 +22,8 @@ from mercer.density.kernel_sum import KernelSum, mean_window, validate_density_s
 from mercer.density.mixture_weights import maximum_likelihood
 from mercer.errors import ConvergenceWarning, warn
 from mercer.kernels import Gaussian, Kernel, as_kernel
+from mercer.utils.distributions import GaussianTerms
 from mercer.utils.estimators import all_or_nothing
-from mercer.utils.gaussian_terms import GaussianTerms
 from mercer.utils.types import Array
 from mercer.utils.validation import check_choice, check_integer, check_real
 

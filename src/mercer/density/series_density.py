@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.bandwidth import fit_kernel
 from mercer.bandwidth.likelihood import most_likely_kernel
 from mercer.data.dask import passes_for
+from mercer.data.dask.passes import rowwise
 from mercer.data.points import Points, Sample
-from mercer.data.rowwise import rowwise
 from mercer.decomposition.base import KernelEstimator
 from mercer.density.base import Density, exponential
 from mercer.density.kernel_sum import (
@@ -36,8 +36,8 @@ from mercer.eigen.spectrum import Spectrum
 from mercer.gram import Expansion, WindowSum
 from mercer.gram.fourier import FourierExpansion
 from mercer.kernels import Kernel, as_kernel
+from mercer.utils.distributions import GaussianTerms
 from mercer.utils.estimators import all_or_nothing
-from mercer.utils.gaussian_terms import GaussianTerms
 from mercer.utils.types import Array
 from mercer.utils.validation import check_choice
 

@@ -20,8 +20,7 @@ from mercer.information.samples import require_unit_diagonal
 from mercer.kernels import Gaussian, Kernel, as_kernel
 from mercer.kernels.dot import DotProduct
 from mercer.utils.estimators import ignore_underflow
-from mercer.utils.formatting import format_number
-from mercer.utils.notebook import table
+from mercer.utils.formatting import format_number, table
 from mercer.utils.pairwise import row_ranges
 from mercer.utils.types import Array
 from mercer.utils.validation import check_integer

@@ -18,8 +18,7 @@ from mercer.information import EntropyBounds, MatrixEntropies
 from mercer.information.samples import fitted_sample
 from mercer.kernels import Kernel
 from mercer.utils.estimators import ignore_underflow
-from mercer.utils.formatting import format_number, format_order
-from mercer.utils.notebook import table
+from mercer.utils.formatting import format_number, format_order, table
 from mercer.utils.types import Array
 from mercer.utils.validation import check_choice, check_integer
 

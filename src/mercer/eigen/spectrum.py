@@ -14,10 +14,10 @@ from mercer.gram import Expansion
 from mercer.kernels import Kernel
 from mercer.utils.eigenpairs import entropy_terms
 from mercer.utils.estimators import ignore_underflow
-from mercer.utils.notebook import bar, table
+from mercer.utils.formatting import bar, table
 from mercer.utils.resources import check_memory
 from mercer.utils.types import Array
-from mercer.utils.weight_totals import multiplicities
+from mercer.utils.weights import multiplicities
 
 __all__ = ["Spectrum"]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer.bandwidth import fit_kernel, median_distance, silverman
-from mercer.data.subsampling import random_rows, take_rows
+from mercer.data.subsampling import random_rows
 from mercer.explorer.state import State
 from mercer.kernels import (
     Cosine,
@@ -22,6 +22,7 @@ from mercer.kernels import (
     Polynomial,
 )
 from mercer.tables import Table, prepare
+from mercer.utils.frames import rows_of
 from mercer.utils.types import Array
 
 __all__ = ["ANALYZED", "SHOWN", "UNSCALED", "Classes", "Dataset", "Plane", "is_scaled"]
@@ -87,7 +88,7 @@ class Dataset:
         rows = np.arange(table.n) if has_fourier else random_rows(table.n, ANALYZED)
         all_data = prepare(table, scale=scale).data if table.is_numeric else table.frame
         shown = random_rows(len(rows), SHOWN)
-        return cls(key, table, scale, rows, take_rows(all_data, rows), shown, len(rows) > ANALYZED)
+        return cls(key, table, scale, rows, rows_of(all_data, rows), shown, len(rows) > ANALYZED)
 
     @property
     def n(self) -> int:

@@ -16,16 +16,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from mercer.data.dask.remote import RemotePoints
-from mercer.data.points import Points
+from mercer.data.points import Points, RemotePoints
 from mercer.gram.expansion import Expansion
 from mercer.gram.gram import EigenProblem, GramOperator
 from mercer.kernels import Kernel
 from mercer.utils.eigenpairs import LargestEntries
-from mercer.utils.moments import Moments
 from mercer.utils.pairwise import row_ranges
 from mercer.utils.resources import results_in_order
 from mercer.utils.types import Array
+from mercer.utils.weights import Moments
 
 __all__ = [
     "ExactFeatures",

@@ -25,8 +25,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import fft
 
-from mercer.data.dask.remote import RemotePoints
-from mercer.data.points import Points
+from mercer.data.points import Points, RemotePoints
 from mercer.gram.expansion import Expansion
 from mercer.gram.features import FactoredGram
 from mercer.gram.nonuniform_fft import fourier_series, fourier_sums

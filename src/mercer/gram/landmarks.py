@@ -21,10 +21,10 @@ from mercer.errors import RankError
 from mercer.gram.expansion import THREADS_FROM, cross_gram, cross_product
 from mercer.gram.features import ExplicitGram, FactoredGram, FeatureMap
 from mercer.kernels import Kernel
-from mercer.utils.moments import Moments
 from mercer.utils.pairwise import finite_product, row_ranges
 from mercer.utils.resources import run_each_in_threads
 from mercer.utils.types import Array
+from mercer.utils.weights import Moments
 
 __all__ = [
     "LandmarkFeatures",

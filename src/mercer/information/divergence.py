@@ -17,11 +17,11 @@ from mercer.gram import FourierGram, GramOperator, Sample
 from mercer.gram.expansion import cross_product
 from mercer.information.samples import clip_negative
 from mercer.kernels import Kernel, as_kernel
+from mercer.utils.distributions import GaussianTerms, inner_product, normal_divergence
 from mercer.utils.estimators import ignore_underflow
-from mercer.utils.gaussian_terms import GaussianTerms, inner_product, normal_divergence
 from mercer.utils.types import Array
 from mercer.utils.validation import check_integer
-from mercer.utils.weight_totals import multiplicities
+from mercer.utils.weights import multiplicities
 
 __all__ = [
     "DensityDistance",

@@ -9,8 +9,8 @@ import numpy as np
 
 from mercer.data.points import Kind
 from mercer.kernels.base import Kernel, Tiles, checked_depth
+from mercer.utils.formatting import table as html_table
 from mercer.utils.frames import as_frame
-from mercer.utils.notebook import table as html_table
 from mercer.utils.types import Array
 
 __all__ = ["Product", "Scaled", "Sum", "add", "multiply"]

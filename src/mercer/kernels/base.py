@@ -15,8 +15,8 @@ from scipy.sparse import issparse
 import mercer.kernels
 from mercer.data.points import Kind, check_sparse, select_rows
 from mercer.utils.estimators import MercerBase
+from mercer.utils.formatting import table as html_table
 from mercer.utils.frames import as_frame
-from mercer.utils.notebook import table as html_table
 from mercer.utils.types import Array
 
 __all__ = [

@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer.data.points import Kind
 from mercer.kernels.base import Kernel, Tiles, copy_into
-from mercer.kernels.cells import as_array, as_table, encode
+from mercer.kernels.cells import as_array, as_rows, encode
 from mercer.utils.types import Array
 
 __all__ = ["Categorical", "Hamming"]
@@ -34,7 +34,7 @@ class _Powers(Kernel):
 
     def table(self, X: Any) -> Array:
         """Return the categories as an array of shape (n, positions)."""
-        return as_table(X)
+        return as_rows(X)
 
     def distances(self, X: Array, Y: Array | None) -> tuple[_Distances, int]:
         """Return the distances between two tables, and an upper bound on them."""
@@ -154,7 +154,7 @@ class Hamming(_Powers):
 
     def table(self, X: Any) -> Array:
         """Return the categories; the characters of a string are its positions."""
-        cells = as_table(X)
+        cells = as_rows(X)
         if cells.shape[1] != 1 or not all(isinstance(cell, str) for cell in cells[:, 0]):
             return cells
         if np.ndim(X if hasattr(X, "ndim") else as_array(X)) == 2:

@@ -25,7 +25,7 @@ __all__ = [
     "as_cells",
     "as_dates",
     "as_days",
-    "as_table",
+    "as_rows",
     "codes_of",
     "column_of",
     "column_type",
@@ -215,7 +215,7 @@ def _are_iso_dates(column: Any) -> bool:
 _NATIVE = "biufmMUS"  # kinds of NumPy dtypes that sort without Python objects
 
 
-def as_table(X: Any) -> Array:
+def as_rows(X: Any) -> Array:
     """Return the values as an array of shape (n, d); a sequence of single values is one column."""
     X = X.to_numpy() if hasattr(X, "to_numpy") else as_array(X)
     if X.ndim not in (1, 2):
@@ -229,7 +229,7 @@ def as_cells(X: Any) -> Any:
     if len(shape) == 1:
         return X
     if len(shape) == 2 and shape[1] == 1:
-        return as_table(X)[:, 0]
+        return as_rows(X)[:, 0]
     raise ValueError(
         f"This kernel compares single values, not rows of {shape[1]} columns; select one column "
         "with On(column, kernel), and combine columns with + or *."

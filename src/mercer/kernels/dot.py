@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels.base import Kernel, Tiles
-from mercer.utils.sparse_rows import (
+from mercer.utils.pairwise import (
     as_dense,
     divide_rows,
     row_maxima,

@@ -18,12 +18,11 @@ from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from mercer.data.points import Kind, PointSet, select_rows
 from mercer.kernels.base import FitParts, Kernel, Tiles, checked_depth, copy_into
-from mercer.utils.pairwise import half_squared_differences
+from mercer.utils.pairwise import SparseRows, half_squared_differences
 from mercer.utils.quantiles import distinct_rows
-from mercer.utils.sparse_rows import SparseRows
 from mercer.utils.types import Array
 from mercer.utils.validation import check_choice, check_integer
-from mercer.utils.weight_totals import multiplicities
+from mercer.utils.weights import multiplicities
 
 __all__ = [
     "NeighborPairs",

@@ -12,8 +12,8 @@ from scipy.sparse import csc_array, csr_array, diags_array
 
 from mercer.data.points import Kind
 from mercer.kernels.base import Kernel, Tiles, copy_into
-from mercer.kernels.cells import as_cells, as_table, is_missing, to_codes
-from mercer.utils.sparse_rows import row_products
+from mercer.kernels.cells import as_cells, as_rows, is_missing, to_codes
+from mercer.utils.pairwise import row_products
 from mercer.utils.types import Array
 
 __all__ = [
@@ -427,7 +427,7 @@ class MinMax(_Overlap):
 
 
 def _vectors(X: Any, name: str) -> Array:
-    table = as_table(X)
+    table = as_rows(X)
     if is_missing(table).any():
         raise ValueError(
             f"{name} got missing values. Wrap it as On(columns, {name}()), which can compare them "

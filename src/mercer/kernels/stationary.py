@@ -15,7 +15,6 @@ from scipy.special import betaincinv, chdtri, kve
 from mercer.data.points import PointSet
 from mercer.kernels.base import Kernel, Tiles
 from mercer.utils.compiled import exponentials
-from mercer.utils.moments import Moments
 from mercer.utils.pairwise import (
     augment_columns,
     augment_rows,
@@ -24,6 +23,7 @@ from mercer.utils.pairwise import (
     products_would_cancel,
 )
 from mercer.utils.types import Array
+from mercer.utils.weights import Moments
 
 __all__ = [
     "Epanechnikov",

@@ -14,20 +14,20 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.bandwidth import fit_kernel
 from mercer.bandwidth.likelihood import most_likely_kernel
 from mercer.data.dask import passes_for
+from mercer.data.dask.passes import rowwise
 from mercer.data.points import Points, Sample, row_weights, validate_points, validate_weights
-from mercer.data.rowwise import rowwise
 from mercer.decomposition.base import KernelEstimator, own_points
 from mercer.decomposition.statistics import contributions_of_columns, typical_row
 from mercer.errors import ApproximationWarning, warn
 from mercer.kernels import Kernel, Precomputed, as_kernel
 from mercer.novelty.neighbors import regular_rows
 from mercer.novelty.statistics import FittedStatistic, automatic_kernel, fit_statistic
-from mercer.utils.conformal import Calibration
 from mercer.utils.estimators import all_or_nothing
 from mercer.utils.frames import as_frame, is_frame, is_mixed_table
+from mercer.utils.quantiles import Calibration
 from mercer.utils.types import Array
 from mercer.utils.validation import check_choice, check_integer, check_real
-from mercer.utils.weight_totals import multiplicities
+from mercer.utils.weights import multiplicities
 
 __all__ = ["KernelNovelty"]
 

@@ -101,7 +101,7 @@ CLASSES: dict[str, tuple[str, str]] = {
     "mercer.internal.Coordinates": ("mercer.bandwidth.likelihood", "Coordinates"),
     "mercer.internal.ChartCalibration": ("mercer.monitoring.control_charts", "ChartCalibration"),
     "mercer.internal.ClusterMeans": ("mercer.cluster.angular", "ClusterMeans"),
-    "mercer.internal.Calibration": ("mercer.utils.conformal", "Calibration"),
+    "mercer.internal.Calibration": ("mercer.utils.quantiles", "Calibration"),
     "mercer.internal.Mahalanobis": ("mercer.novelty.mahalanobis", "Mahalanobis"),
     "mercer.internal.MixtureScore": ("mercer.novelty.statistics", "MixtureScore"),
     "mercer.internal.NamedColumns": ("mercer.tables.preparation", "NamedColumns"),
@@ -127,7 +127,7 @@ CLASSES: dict[str, tuple[str, str]] = {
     "mercer.internal.KernelDistance": ("mercer.monitoring.process_distance", "KernelDistance"),
     "mercer.internal.KernelExpansion": ("mercer.gram.expansion", "KernelExpansion"),
     "mercer.internal.LandmarkFeatures": ("mercer.gram.landmarks", "LandmarkFeatures"),
-    "mercer.internal.Moments": ("mercer.utils.moments", "Moments"),
+    "mercer.internal.Moments": ("mercer.utils.weights", "Moments"),
     "mercer.internal.NestedLeastSquares": (
         "mercer.supervised.component_models",
         "NestedLeastSquares",

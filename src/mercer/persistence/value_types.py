@@ -21,8 +21,7 @@ import numpy as np
 
 from mercer.data.dask import passes_for
 from mercer.data.dask.points import ChunkedPoints
-from mercer.data.dask.remote import RemoteColumn, RemotePoints
-from mercer.data.points import Points
+from mercer.data.points import Points, RemoteColumn, RemotePoints
 
 __all__ = ["ValueType", "is_inflated", "type_of_tag", "type_of_value"]
 
@@ -97,7 +96,7 @@ def type_of_value(value: Any) -> ValueType | None:
         return type_of_pandas_value(value)
     if passes_for(value).is_chunked:
         return _LAZY
-    if cls.__module__.startswith(("scipy.sparse", "mercer.utils.sparse_rows")):
+    if cls.__module__.startswith(("scipy.sparse", "mercer.utils.pairwise")):
         return _sparse_type()
     if cls.__module__.startswith("networkx.") and hasattr(value, "is_multigraph"):
         return _graph_type()
@@ -341,7 +340,7 @@ _BY_TYPE = {cls: value_type for value_type in _VALUE_TYPES for cls in value_type
 def _sparse_type() -> ValueType:
     import scipy.sparse as sp
 
-    from mercer.utils.sparse_rows import SparseRows
+    from mercer.utils.pairwise import SparseRows
 
     types = {
         cls.__name__: cls

@@ -21,9 +21,9 @@ from mercer.population.measures import Mixture, as_measure
 from mercer.population.operator import PolynomialFeatures
 from mercer.population.quadrature import Quadrature
 from mercer.supervised.scatter import ClassMoments, class_signs
-from mercer.utils.proportions import checked_proportions
 from mercer.utils.types import Array
 from mercer.utils.validation import check_integer, check_real
+from mercer.utils.weights import checked_proportions
 
 __all__ = [
     "DiscriminantComparison",

@@ -17,7 +17,7 @@ from mercer.population.measure import admit_vectors
 from mercer.population.measures import as_measure
 from mercer.population.operator import PolynomialFeatures
 from mercer.population.quadrature import Quadrature
-from mercer.utils.gaussian_terms import convolve, evaluate, inner_product
+from mercer.utils.distributions import convolve, evaluate, inner_product
 from mercer.utils.types import Array
 from mercer.utils.validation import check_integer, check_real
 

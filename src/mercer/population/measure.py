@@ -14,8 +14,8 @@ from scipy.special import gammaln
 from mercer.data.points import validate_points
 from mercer.errors import ApproximationWarning, warn
 from mercer.population.quadrature import Quadrature, refine, shifted_sobol, union
+from mercer.utils.distributions import GaussianTerms
 from mercer.utils.formatting import format_count
-from mercer.utils.gaussian_terms import GaussianTerms
 from mercer.utils.types import Array
 from mercer.utils.validation import check_integer
 

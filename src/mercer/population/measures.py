@@ -27,10 +27,10 @@ from mercer.population.quadrature import (
     tensor,
     union,
 )
+from mercer.utils.distributions import GaussianTerms
 from mercer.utils.eigenpairs import largest_entry_signs
-from mercer.utils.gaussian_terms import GaussianTerms
-from mercer.utils.proportions import checked_proportions
 from mercer.utils.types import Array
+from mercer.utils.weights import checked_proportions
 
 __all__ = ["Empirical", "Mixture", "Normal", "Product", "Uniform", "Univariate", "as_measure"]
 

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data.subsampling import random_rows, take_rows
+from mercer.data.subsampling import random_rows
 from mercer.kernels import Kernel
 from mercer.novelty.density_scores import leave_one_out_scores, mean_similarity_scores
 from mercer.report.section import HtmlTable, Section
 from mercer.tables import Preparation, Table
 from mercer.utils.formatting import format_number, shorten
+from mercer.utils.frames import rows_of
 from mercer.utils.types import Array
 
 __all__ = ["ROW_FILES", "RowScores", "ScoredRow", "format_cell", "rows_file", "score_rows"]
@@ -217,7 +218,7 @@ def _with_contributions(
     others = np.setdiff1d(reference, rows)
     if len(others) == 0:
         return tuple(ScoredRow(int(i), float(scores[i]), ()) for i in rows)
-    rest, listed = take_rows(data, others), take_rows(data, rows)
+    rest, listed = rows_of(data, others), rows_of(data, rows)
     contributions = np.full((len(rows), len(model.table.columns)), -np.inf)
     columns_changed, changed = zip(*_with_typical_values(model, data, listed), strict=True)
     # one call for all copies of the listed rows, because the kernel prepares the other rows anew

@@ -10,7 +10,7 @@ import numpy as np
 from mercer import EntropyClustering
 from mercer.bandwidth import fit_kernel
 from mercer.cluster.spectral_clustering import describe_kernel
-from mercer.data.subsampling import random_rows, representative_rows, take_rows
+from mercer.data.subsampling import random_rows, representative_rows
 from mercer.errors import RankError, suppress_warnings
 from mercer.kernels import Kernel
 from mercer.plots import BandwidthDisplay
@@ -20,6 +20,7 @@ from mercer.report.components import DENSE_ROWS, ENTROPY_FRACTION, EXACT_ROWS, S
 from mercer.report.section import Figure, Section, svg
 from mercer.tables import BANDWIDTH_FACTORS, Preparation
 from mercer.utils.formatting import format_number
+from mercer.utils.frames import rows_of
 from mercer.utils.types import Array
 
 __all__ = ["Settings", "Sweep", "sweep_widths"]
@@ -296,7 +297,7 @@ def sweep_widths(model: Preparation, n_clusters: int) -> Sweep | None:
     if not is_frame and len(data) > SWEEP_ROWS:
         rows, weights = representative_rows(data, np.ones(len(data)), SWEEP_ROWS)
     count = max(n_clusters, 2)
-    sample = take_rows(data, rows)
+    sample = rows_of(data, rows)
     distinct = len(sample) if is_frame else len(np.unique(sample, axis=0))
     if distinct < count or (is_frame and not fit_kernel(kernel, sample).has_bandwidth):
         return None

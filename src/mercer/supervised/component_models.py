@@ -11,8 +11,8 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.data.dask.passes import rowwise
 from mercer.data.points import Points
-from mercer.data.rowwise import rowwise
 from mercer.decomposition.base import KernelEstimator
 from mercer.eigen.base import Target, check_order
 from mercer.eigen.decompose import decompose

@@ -10,8 +10,8 @@ from scipy.special import softmax
 from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from mercer.data.dask import passes_for
+from mercer.data.dask.passes import rowwise
 from mercer.data.points import Points, Sample
-from mercer.data.rowwise import rowwise
 from mercer.decomposition.base import KernelEstimator
 from mercer.eigen import Auto
 from mercer.eigen.decompose import decompose
@@ -20,11 +20,15 @@ from mercer.errors import ApproximationWarning, warn
 from mercer.kernels import Kernel
 from mercer.supervised.scatter import ClassMoments, Discriminants, LeaveOneOutScore
 from mercer.utils.estimators import all_or_nothing
-from mercer.utils.proportions import checked_proportions
 from mercer.utils.row_passes import RowPasses
-from mercer.utils.targets import class_labels, encode_classes, encode_lazy_classes
+from mercer.utils.targets import (
+    class_labels,
+    encode_classes,
+    encode_lazy_classes,
+)
 from mercer.utils.types import Array
 from mercer.utils.validation import check_integer, check_real, round_down
+from mercer.utils.weights import checked_proportions
 
 __all__ = ["KernelLDA"]
 

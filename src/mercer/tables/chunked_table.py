@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data.dask import passes_for
-from mercer.data.dask.survey import Survey, combine_surveys
+from mercer.data.dask.validation import Survey, combine_surveys
 from mercer.tables.columns import (
     LARGEST_NUMBER,
     ColumnType,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
 from mercer.utils.types import Array
 
 __all__ = [
+    "Calibration",
+    "conformal_level",
     "distinct_rows",
     "evenly_spaced",
     "group_medians",
@@ -69,7 +72,7 @@ def distinct_rows(X: Any, weights: Array) -> tuple[Array, Array]:
     (array([1, 0]), array([1., 2.]))
     """
     if hasattr(X, "tocsr"):
-        from mercer.utils.sparse_rows import distinct_sparse_rows
+        from mercer.utils.pairwise import distinct_sparse_rows
 
         order, first = distinct_sparse_rows(X)
     else:
@@ -121,3 +124,95 @@ def group_medians(weights: Array, count: int) -> tuple[Array, Array]:
     totals, cumulative = np.add.reduceat(weights, edges[:-1]), np.cumsum(weights)
     middles = np.searchsorted(cumulative, cumulative[edges[1:] - 1] - totals / 2)
     return np.clip(middles, edges[:-1], edges[1:] - 1), totals
+
+
+# --- conformal p-values ---------------------------------------------------------------------------
+
+
+_ROUNDING = 1e-9  # relative rounding error of scores
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Sorted calibration scores with the total weight of the scores from each one upward.
+
+    A large score means abnormal. If the score of a normal new row is exchangeable with the n
+    calibration scores, ``p = (1 + #{s_i ≥ s}) / (n + 1)`` is at most α with probability at most α,
+    and at least ``α - 1/(n + 1)`` if there are no ties (Vovk, Gammerman and Shafer 2005). Weights
+    are multiplicities.
+
+    If new rows have another distribution, whose density relative to that of the calibration rows is
+    w(x), the scores are weighted exchangeable (Tibshirani, Barber, Candès and Ramdas, "Conformal
+    prediction under covariate shift", NeurIPS 2019): given the unordered rows, the new one is row i
+    with probability ``w_i / Σ w``. Its p-value is the probability of a score at least as large,
+    ``p = (w(x) + Σ w_i [s_i ≥ s]) / (w(x) + Σ w_i)``, and again at most α with probability at most
+    α.
+
+    Examples
+    --------
+    >>> calibration = Calibration.of(np.array([1.0, 2.0, 3.0]), np.ones(3))
+    >>> calibration.p_values(np.array([0.0, 2.5, 9.0]))
+    array([1.  , 0.5 , 0.25])
+    >>> round(calibration.limit(0.5), 6)
+    2.0
+    """
+
+    scores: Array
+    weights_above: Array  # one entry more than scores: the last is 0
+
+    @classmethod
+    def of(cls, scores: Array, weights: Array) -> Self:
+        """Sort calibration scores with their multiplicities."""
+        order = np.argsort(scores, kind="stable")
+        scores = np.asarray(scores[order], dtype=np.float64)
+        # a score that equals a calibration score up to rounding error is a tie
+        scores = scores + _ROUNDING * np.abs(scores)
+        above = np.append(np.cumsum(weights[order][::-1])[::-1], 0.0)
+        return cls(scores, np.asarray(above, dtype=np.float64))
+
+    @property
+    def total(self) -> float:
+        """Total weight of the calibration scores."""
+        return float(self.weights_above[0])
+
+    def p_values(self, scores: Array, weight: Array | float = 1.0) -> Array:
+        """Return ``(w + weight of the calibration scores ≥ s) / (w + total weight)``.
+
+        Parameters
+        ----------
+        scores : array of shape (m,)
+        weight : array of shape (m,) or float
+            Weights w of the rows of these scores.
+
+        Examples
+        --------
+        >>> calibration = Calibration.of(np.array([1.0, 2.0]), np.array([0.5, 1.5]))
+        >>> calibration.p_values(np.array([1.5, 1.5]), weight=np.array([1.0, 2.0]))
+        array([0.83333333, 0.875     ])
+        """
+        above = self.weights_above[np.searchsorted(self.scores, scores, side="left")]
+        return np.asarray((weight + above) / (weight + self.total))
+
+    def limit(self, level: float) -> float:
+        """Return the largest calibration score with a p-value above ``level``; -inf if none.
+
+        ``p(s) ≤ level`` exactly for scores above this limit; inf if even the smallest possible
+        p-value, ``1 / (1 + total weight)``, exceeds the level.
+        """
+        if 1 / (1 + self.total) > level:
+            return float("inf")
+        p = (1 + self.weights_above[:-1]) / (1 + self.total)
+        at = int(np.searchsorted(-p, -level, side="left"))  # p decreases
+        return float(self.scores[at - 1]) if at else float("-inf")
+
+
+def conformal_level(level: float, n: float) -> float:
+    """Return the level of the interpolated quantile at rank ``level (n + 1)`` of n values.
+
+    A new value exceeds that rank with probability 1 - level. At rank ``1 + level (n - 1)``, that of
+    the usual quantile, it is ``2 (level - 1/2) / (n + 1)`` more.
+
+    >>> conformal_level(0.5, 101.0), conformal_level(0.99, 21.0)
+    (0.5, 1.0)
+    """
+    return float(min(max((level * (n + 1) - 1) / (n - 1), 0.0), 1.0)) if n > 1 else 1.0

@@ -1,7 +1,4 @@
-"""Memory budget and threads, from the settings and the resources of the machine.
-
-:mod:`mercer.utils.config` changes the settings.
-"""
+"""Settings, and the memory and threads that follow from them and from the machine."""
 
 from __future__ import annotations
 
@@ -12,23 +9,28 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import Enum
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from mercer.errors import MemoryBudgetError
+from mercer.utils.validation import check_integer
 
 __all__ = [
     "Config",
     "blas_threads_for",
     "check_memory",
+    "config_context",
     "free_memory",
+    "get_config",
     "memory_budget",
     "parse_memory",
     "results_in_order",
     "run_each_in_threads",
     "run_in_threads",
+    "set_config",
     "single_thread",
     "single_threaded_blas",
     "thread_count",
@@ -310,3 +312,82 @@ def results_in_order(
 def _pool(threads: int) -> ThreadPoolExecutor:
     """Return threads that do not start further ones."""
     return ThreadPoolExecutor(threads, initializer=lambda: setattr(_local, "single", 1))
+
+
+# --- settings -------------------------------------------------------------------------------------
+
+
+class _Unset(Enum):
+    """Default of arguments for which None is a valid value."""
+
+    UNSET = 0
+
+
+UNSET: Final = _Unset.UNSET
+
+
+def get_config() -> Config:
+    """Return the current settings.
+
+    Examples
+    --------
+    >>> import mercer
+    >>> with mercer.config_context(threads=1):
+    ...     print(mercer.get_config().threads)
+    1
+    """
+    return settings
+
+
+def set_config(
+    *,
+    memory: str | int | _Unset | None = UNSET,
+    threads: int | _Unset | None = UNSET,
+    copy_X: bool | _Unset = UNSET,
+) -> None:
+    """Set the memory budget, the number of threads and whether models copy their training rows.
+
+    Settings that are not passed are unchanged; None restores the default of ``memory`` and
+    ``threads``. See ``mercer.utils.resources.Config`` for the parameters.
+
+    Examples
+    --------
+    >>> import mercer
+    >>> mercer.set_config(memory="2GB")
+    >>> mercer.set_config(threads=2)
+    >>> mercer.get_config()
+    Config(memory='2GB', threads=2, copy_X=True)
+    >>> mercer.set_config(memory=None, threads=None)
+    """
+    global settings
+    if memory is not UNSET and memory is not None:
+        parse_memory(memory)
+    if threads is not UNSET and threads is not None:
+        check_integer(threads, "threads", remedy="Pass None for all cores.")
+    if copy_X is not UNSET and not isinstance(copy_X, bool):
+        raise TypeError(f"copy_X={copy_X!r} must be True or False.")
+    passed = {"memory": memory, "threads": threads, "copy_X": copy_X}
+    changes = {name: value for name, value in passed.items() if value is not UNSET}
+    settings = replace(settings, **changes)  # type: ignore[arg-type]
+
+
+@contextmanager
+def config_context(**changes: str | int | None) -> Iterator[None]:
+    """Change settings inside a ``with`` block.
+
+    Examples
+    --------
+    >>> import mercer
+    >>> with mercer.config_context(memory="2 GB"):
+    ...     print(mercer.get_config().memory)
+    2 GB
+    >>> print(mercer.get_config().memory)
+    None
+    """
+    global settings
+    before = settings
+    set_config(**changes)  # type: ignore[arg-type]
+    try:
+        yield
+    finally:
+        settings = before

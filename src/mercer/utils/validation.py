@@ -140,7 +140,7 @@ def check_weight_totals(totals: Any) -> None:
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.utils.weight_totals import WeightTotals
+    >>> from mercer.utils.weights import WeightTotals
     >>> check_weight_totals(WeightTotals.of(np.full(10, 1e308)))
     Traceback (most recent call last):
     ValueError: The sum of sample_weight overflows: its largest is 1e+308. Divide the weights by ...

@@ -1,18 +1,77 @@
-"""Passes over rows that are in memory or in the chunks of Dask arrays."""
+"""Passes over rows in memory or in the chunks of Dask arrays, and methods that accept both."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any, ClassVar, TypeVar
+from functools import partial, wraps
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
-from mercer.utils.quantiles import weighted_quantile
+from mercer.utils.quantiles import distinct_rows, evenly_spaced, weighted_quantile
 from mercer.utils.row_passes import IN_MEMORY, RowPasses, add_up
 from mercer.utils.types import Array
 
-__all__ = ["DaskPasses", "is_dask", "passes_for"]
+__all__ = [
+    "DaskPasses",
+    "Sketch",
+    "combine_sketches",
+    "is_dask",
+    "passes_for",
+    "rowwise",
+    "sketch_column",
+    "sketch_rows",
+]
+
+
+class Sketch(NamedTuple):
+    """Distinct rows in lexicographic order.
+
+    Attributes
+    ----------
+    rows : array of shape (k, d)
+    weights : array of shape (k,)
+    complete : bool
+        Whether these are all distinct rows.
+    """
+
+    rows: Array
+    weights: Array
+    complete: bool
+
+
+def sketch_rows(X: Array, weights: Array | None, size: int) -> Sketch:
+    """Return a sketch of at most ``size`` rows.
+
+    >>> sketch = sketch_rows(np.array([[2.0], [1.0], [2.0]]), None, 5)
+    >>> sketch.rows[:, 0].tolist(), sketch.weights.tolist(), sketch.complete
+    ([1.0, 2.0], [1.0, 2.0], True)
+    """
+    counts = np.ones(len(X)) if weights is None else weights
+    return _thinned(X.astype(np.float64, copy=False), counts, size)
+
+
+def sketch_column(values: Array, weights: Array, size: int) -> Sketch:
+    """Return a sketch of one column."""
+    return _thinned(values[:, None], weights, size)
+
+
+def combine_sketches(parts: Sequence[Sketch], size: int) -> Sketch:
+    """Return a sketch of all rows of several sketches."""
+    rows, weights, complete = zip(*parts, strict=True)
+    return _thinned(np.concatenate(rows), np.concatenate(weights), size, all(complete))
+
+
+def _thinned(X: Array, weights: Array, size: int, complete: bool = True) -> Sketch:
+    indices, weights = distinct_rows(X, weights)
+    if len(indices) <= size:
+        return Sketch(X[indices], weights, complete)
+    selected, counts = evenly_spaced(weights, size)
+    return Sketch(X[indices[selected]], counts * (weights.sum() / size), False)
+
+
+# --- passes ---------------------------------------------------------------------------------------
+
 
 Summary = TypeVar("Summary")
 
@@ -78,7 +137,7 @@ class DaskPasses:
         It is exact for up to 16,000 distinct values. Beyond that, its rank has a relative error of
         less than ``levels of the tree / 32,000``.
         """
-        from mercer.data.dask.sketches import combine_sketches, sketch_column
+        from mercer.data.dask.passes import combine_sketches, sketch_column
 
         sketch = self.sum(
             partial(sketch_column, size=QUANTILE_SKETCH),
@@ -90,3 +149,36 @@ class DaskPasses:
 
 
 DASK = DaskPasses()
+
+# --- row-wise methods -----------------------------------------------------------------------------
+
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def rowwise(method: Method) -> Method:
+    """Decorate a method with one result per row, ``method(self, X)``, to accept Dask collections.
+
+    For a Dask collection the result is a lazy ``dask.array`` with the chunks of X. Each chunk is
+    one task; the fitted model is sent to the workers once, without its training rows.
+    """
+
+    @wraps(method)
+    def wrapper(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self)
+        if isinstance(X, np.ndarray) or not (passes := passes_for(X)).is_chunked:
+            return method(self, X, *args, **kwargs)
+        from mercer.data.dask.validation import validate_dask_rows
+
+        rows = validate_dask_rows(X, self.kernel_.compares, estimator=self, reset=False)
+        call = partial(_call_method, self._for_workers(), method.__name__, args, kwargs)
+        return passes.map(call, rows)
+
+    return wrapper  # type: ignore[return-value]
+
+
+def _call_method(model: Any, name: str, args: Any, kwargs: Any, X: Array) -> Array:
+    found: Array = getattr(model, name)(X, *args, **kwargs)
+    return found

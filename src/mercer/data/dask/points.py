@@ -13,23 +13,22 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from mercer.data.dask.passes import DASK
-from mercer.data.dask.remote import RemotePoints
-from mercer.data.dask.sketches import Sketch, combine_sketches, sketch_rows
-from mercer.data.dask.survey import Survey, survey_rows
+from mercer.data.dask.passes import DASK, Sketch, combine_sketches, sketch_rows
 from mercer.data.dask.validation import (
+    Survey,
     check_chunk_memory,
     concatenate_tuples,
     lengths_are_known,
+    survey_rows,
     validate_dask_column,
     validate_dask_rows,
 )
-from mercer.data.points import Kind, Points, PointSet
+from mercer.data.points import Kind, Points, PointSet, RemotePoints
 from mercer.data.subsampling import RepresentativeRows, thin_rows
 from mercer.utils.row_passes import RowPasses, add_up
 from mercer.utils.types import Array
 from mercer.utils.validation import check_weight_totals
-from mercer.utils.weight_totals import effective_size
+from mercer.utils.weights import effective_size
 
 __all__ = ["ChunkedPoints", "validate_dask_points"]
 

@@ -14,9 +14,9 @@ from scipy.stats import multivariate_normal, qmc
 from mercer.data.points import Points
 from mercer.mixture.domains.base import Domain, Nodes
 from mercer.mixture.domains.refinement import refine
-from mercer.utils.moments import Moments
 from mercer.utils.types import Array
 from mercer.utils.validation import check_integer, check_real
+from mercer.utils.weights import Moments
 
 __all__ = ["Box", "FiniteSpace", "GaussianBase", "bit_strings"]
 

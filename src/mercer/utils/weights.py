@@ -15,12 +15,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
+from typing import Any
 
 import numpy as np
 
 from mercer.utils.types import Array
 
-__all__ = ["WeightTotals", "effective_size", "multiplicities"]
+__all__ = [
+    "Moments",
+    "WeightTotals",
+    "checked_proportions",
+    "effective_size",
+    "multiplicities",
+]
 
 
 @dataclass(frozen=True)
@@ -129,3 +136,85 @@ def multiplicities(weights: Array) -> Array:
     if totals.factor == 1:
         return weights
     return np.asarray(weights / totals.largest * (totals.effective_size / totals.ratio))
+
+
+def checked_proportions(
+    proportions: Any, count: int, name: str, owners: str = "components"
+) -> Array:
+    """Return ``count`` positive proportions with sum 1, or raise ValueError.
+
+    Parameters
+    ----------
+    proportions : array-like
+    count : int
+    name : str
+        Name of the parameter in messages.
+    owners : str
+        What the proportions belong to, for messages.
+    """
+    values = np.atleast_1d(np.asarray(proportions, dtype=np.float64))
+    if values.shape != (count,):
+        raise ValueError(
+            f"{name} has {values.size} entries for {count} {owners}; pass one for each."
+        )
+    if not np.isfinite(values).all() or values.min() <= 0:
+        raise ValueError(
+            f"{name}={values.tolist()} must be positive; remove {owners} with proportion 0."
+        )
+    if abs(values.sum() - 1) > 1e-8:
+        raise ValueError(
+            f"{name} adds up to {values.sum():.10g}, not to 1; divide by the sum if proportions "
+            "are intended."
+        )
+    return values / values.sum()
+
+
+# --- mean and scatter -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Total weight, mean and scatter about the mean of weighted rows.
+
+    Chunks are combined by the parallel-axis theorem (Chan, Golub, LeVeque 1979), so the scatter
+    remains accurate if the mean is far from 0.
+
+    Attributes
+    ----------
+    total : float
+    mean : array of shape (m,)
+    scatter : array of shape (m, m)
+        ``Σ w (x - mean)(x - mean)'``.
+    """
+
+    total: float
+    mean: Array
+    scatter: Array
+
+    @classmethod
+    def of(cls, rows: Array, weights: Array | None = None) -> Moments:
+        """Return the moments of one chunk, with products in the precision of the rows."""
+        total = float(len(rows) if weights is None else weights.sum())
+        if weights is None:
+            mean = rows.mean(axis=0, dtype=np.float64)
+        else:
+            mean = (weights @ rows / total).astype(np.float64)
+        centered = rows - mean.astype(rows.dtype)
+        if weights is not None:
+            centered *= np.sqrt(weights)[:, None].astype(rows.dtype)
+        return cls(total, mean, (centered.T @ centered).astype(np.float64))
+
+    def __add__(self, other: Moments) -> Moments:
+        total = self.total + other.total
+        step = other.mean - self.mean
+        between = self.total * other.total / total
+        return Moments(
+            total,
+            self.mean + step * (other.total / total),
+            self.scatter + other.scatter + between * np.outer(step, step),
+        )
+
+    @property
+    def about_zero(self) -> Array:
+        """Scatter about zero, ``Σ w x x'``."""
+        return self.scatter + self.total * np.outer(self.mean, self.mean)
