@@ -13,7 +13,7 @@ from sklearn.datasets import load_wine
 from sklearn.preprocessing import scale
 
 from mercer import EntropyClustering
-from mercer.cluster.diagnostics import clustering_error
+from mercer.cluster import clustering_error
 from mercer.plots import BandwidthDisplay, EmbeddingDisplay
 
 X, y = load_wine(return_X_y=True)

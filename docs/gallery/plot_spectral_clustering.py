@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.datasets import make_moons
 
 from mercer import SpectralClustering
-from mercer.cluster.diagnostics import clustering_error
+from mercer.cluster import clustering_error
 from mercer.datasets import make_rings
 from mercer.kernels import Gaussian, Neighbors, SelfTuning
 from mercer.plots.style import PALETTE

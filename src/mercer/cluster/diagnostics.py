@@ -50,7 +50,7 @@ class ClusterProfile:
     --------
     >>> from mercer import KernelECA
     >>> from mercer.datasets import make_rings
-    >>> from mercer.cluster.diagnostics import cluster_profile
+    >>> from mercer.cluster import cluster_profile
     >>> from mercer.kernels import Gaussian
     >>> X, y = make_rings(random_state=0)
     >>> profile = cluster_profile(KernelECA(3, kernel=Gaussian(3.7)).fit(X), y)
@@ -97,7 +97,7 @@ def cluster_profile(spectrum: Any, labels: Any) -> ClusterProfile:
     --------
     >>> from mercer import KernelPCA
     >>> from mercer.datasets import make_ring_and_blob
-    >>> from mercer.cluster.diagnostics import cluster_profile
+    >>> from mercer.cluster import cluster_profile
     >>> from mercer.kernels import Gaussian
     >>> X, y = make_ring_and_blob(random_state=0)
     >>> pca = KernelPCA(4, kernel=Gaussian(1.2), center=False).fit(X)
@@ -159,7 +159,7 @@ def clustering_cost(
     Examples
     --------
     >>> from mercer.datasets import make_rings
-    >>> from mercer.cluster.diagnostics import clustering_cost
+    >>> from mercer.cluster import clustering_cost
     >>> from mercer.kernels import Gaussian
     >>> X, y = make_rings(random_state=0)
     >>> round(clustering_cost(X, y, Gaussian(3.7)), 1)  # the true rings
@@ -199,7 +199,7 @@ def clustering_error(classes: Any, labels: Any) -> float:
 
     Examples
     --------
-    >>> from mercer.cluster.diagnostics import clustering_error
+    >>> from mercer.cluster import clustering_error
     >>> clustering_error(["a", "a", "b", "b"], [1, 1, 0, 1])
     0.25
     """
