@@ -73,15 +73,15 @@ def test_eigensolver_by_size_and_number_of_components(n, n_components, expected)
 @pytest.mark.parametrize(
     ("n", "n_components", "budget", "expected"),
     [
-        (600, 2, GIGABYTE, Dense),
-        (601, 2, GIGABYTE, VerifiedLanczos),
+        (400, 2, GIGABYTE, Dense),
+        (401, 2, GIGABYTE, VerifiedLanczos),
         (600, 0.9, GIGABYTE, Dense),
         (601, 0.9, GIGABYTE, Lanczos),
         (2000, 2, GIGABYTE, VerifiedLanczos),
         (2100, 35, GIGABYTE, Lanczos),
         (2100, 36, GIGABYTE, VerifiedLanczos),
-        (2100, 105, GIGABYTE, VerifiedLanczos),
-        (2100, 106, GIGABYTE, Dense),
+        (2100, 210, GIGABYTE, VerifiedLanczos),
+        (2100, 211, GIGABYTE, Dense),
         (2000, 2, 4 * 2000**2 * 8 - 1, Lanczos),
     ],
 )

@@ -65,9 +65,10 @@ log = logging.getLogger("mercer")
 # Below this order a full decomposition is faster than an iteration with its certificate, and all
 # ranks and ties are known.
 SMALL = 600
+_SMALL_FOR_LEADING = 400  # the same for leading pairs, found from one vector in half the time
 # Iterations for more pairs than this part of n take as long as a full decomposition: with a stored
-# K, and with the fast products of a factored operator.
-_LARGE_PART, _LARGE_FACTORED_PART = 1 / 20, 1 / 8
+# K, the same from one vector, and with the fast products of a factored operator.
+_LARGE_PART, _LARGE_VERIFIED_PART, _LARGE_FACTORED_PART = 1 / 20, 1 / 10, 1 / 8
 # One vector needs fewer products than a block, and a Cholesky factorization in addition: faster up
 # to this order, and for more components than this part of n.
 _VERIFIED_UP_TO, _VERIFIED_PART = 2000, 1 / 60
@@ -299,6 +300,13 @@ class Case:
         """Whether the user wants landmarks for so many rows."""
         return self.may_approximate and self.n > (self.limits.exact_up_to or self.n)
 
+    @property
+    def suits_one_vector(self) -> bool:
+        """Whether a number of leading pairs of a K that is not sparse is requested."""
+        leading = self.request.target == "variance" and self.count is not None
+        plain = not (self.request.normalize or self.sample.kernel.is_sparse)
+        return leading and plain and not self.must_approximate
+
     def grid(self, largest: float) -> bool:
         """Return whether a frequency grid with at most ``largest`` points exists."""
         return _affordable_grid(self.sample.kernel, self.sample.points, largest) is not None
@@ -331,8 +339,11 @@ class Rule:
 
 
 def _needs_full_decomposition(case: Case) -> bool:
-    many = _is_large_part(case.request.n_components, case.n, _LARGE_PART)
-    return case.dense_fits and (case.n <= SMALL or many)
+    small, part = SMALL, _LARGE_PART
+    if case.suits_one_vector:
+        small, part = _SMALL_FOR_LEADING, _LARGE_VERIFIED_PART
+    many = _is_large_part(case.request.n_components, case.n, part)
+    return case.dense_fits and (case.n <= small or many)
 
 
 def _has_affordable_grid(case: Case) -> bool:
@@ -341,10 +352,9 @@ def _has_affordable_grid(case: Case) -> bool:
 
 
 def _prefers_one_vector(case: Case) -> bool:
-    leading = case.request.target == "variance" and case.count and not case.request.normalize
     few_rows = case.n <= _VERIFIED_UP_TO
     faster = few_rows or _is_large_part(case.count, case.n, _VERIFIED_PART)
-    return bool(leading) and faster and case.dense_fits and not case.must_approximate
+    return case.suits_one_vector and faster and case.dense_fits
 
 
 def _can_multiply(case: Case) -> bool:
@@ -395,7 +405,8 @@ RULES = (
         _dask_landmarks,
     ),
     Rule(
-        f"n ≤ {SMALL} or more than n/20 components; four n × n matrices fit the budget",
+        f"n ≤ {SMALL} or more than n/20 components ({_SMALL_FOR_LEADING} and n/10 for a number of "
+        "leading ones); four n × n matrices fit the budget",
         "stored K",
         "``Dense``",
         _needs_full_decomposition,
