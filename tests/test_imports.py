@@ -75,6 +75,25 @@ def test_public_names_import_no_more_than_scikit_learn():
     assert ours <= theirs
 
 
+def test_kernel_pca_imports_what_it_needs():
+    """scikit-learn itself imports scipy.stats; no module of mercer does for kernel PCA."""
+    code = """
+import builtins, json, sys
+import_module, users = builtins.__import__, []
+def recorded(name, globals=None, *args, **kwargs):
+    if name.startswith("scipy.stats") and globals["__name__"].startswith("mercer"):
+        users.append(globals["__name__"])
+    return import_module(name, globals, *args, **kwargs)
+builtins.__import__ = recorded
+from mercer import KernelPCA
+print(json.dumps([users, [name for name in sys.modules if name.startswith("mercer")]]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    users, modules = json.loads(done.stdout)
+    assert users == []
+    assert len(modules) <= 70, modules
+
+
 def test_help_and_version_import_no_numeric_packages():
     pytest.importorskip("cyclopts", reason="needs mercer[cli]")
     flags = ("--version", "--help")
