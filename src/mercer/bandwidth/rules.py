@@ -8,7 +8,7 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.special import chdtri
 
 from mercer.bandwidth.likelihood import most_likely_bandwidth
 from mercer.bandwidth.selectors import SELECTORS, whitened_plug_in
@@ -324,7 +324,7 @@ def _spectroscopy(sample: BandwidthSample) -> float:
     radius = float(_quantile(near, weights, 0.95))
     if radius == 0:  # most rows have more than 5 % copies
         radius = _mean_distance(X, weights) * 0.05
-    return radius / sqrt(chi2.ppf(0.95, X.shape[1]))
+    return radius / sqrt(chdtri(X.shape[1], 0.05))
 
 
 def _median(values: Array, weights: Array | None) -> Array:
