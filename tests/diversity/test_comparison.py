@@ -5,14 +5,15 @@ import tracemalloc
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.sparse.linalg import ArpackNoConvergence, eigs
 
 import mercer
 from mercer.bandwidth import fit_kernel, median_distance
 from mercer.data.points import validate_points
-from mercer.diversity import comparison
+from mercer.diversity import comparison, differences
 from mercer.diversity.comparison import largest_standardized, permutation_p_value
 from mercer.information import cauchy_schwarz_divergence
-from mercer.kernels import Cosine, Gaussian, Neighbors
+from mercer.kernels import Cosine, Gaussian, Laplacian, Neighbors
 from mercer.solvers import Auto
 from tests.expectations import raises
 
@@ -265,3 +266,21 @@ def test_distance_of_embeddings_needs_no_kernel_matrix():
     A, B = (Z / np.linalg.norm(Z, axis=1, keepdims=True) for Z in (X, Y))
     squares = [np.linalg.norm(M) ** 2 for M in (A.T @ A, B.T @ B, A.T @ B)]
     assert_allclose(found.distance, np.sqrt(squares[0] + squares[1] - 2 * squares[2]) / n)
+
+
+def test_modes_that_converged_are_returned_without_the_others(monkeypatch):
+    rng = np.random.default_rng(0)
+    K = Laplacian(1.0)(rng.normal(size=(90, 2)) + np.repeat([0.0, 1.0], [40, 50])[:, None])
+
+    def novel_eigenvalues():
+        novel, _, _ = differences.gram_modes(lambda V: K @ V, 90, 40, 3, np.random.default_rng(1))
+        return [mode.eigenvalue for mode in novel]
+
+    def stopped(*args, **kwargs):
+        values, vectors = eigs(*args, **kwargs)
+        order = np.argsort(-abs(values.real))[:2]
+        raise ArpackNoConvergence("stopped", values[order], vectors[:, order])
+
+    expected = novel_eigenvalues()
+    monkeypatch.setattr(differences, "eigs", stopped)
+    assert_allclose(novel_eigenvalues(), expected[:2], rtol=1e-6)

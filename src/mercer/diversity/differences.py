@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator, eigs
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs
 
 from mercer.utils.types import Array
 
@@ -105,10 +105,13 @@ def gram_modes(
     count, start = min(n_modes, size - 2), d[:, 0] * rng.standard_normal(size)
     found, residual = [], 0.0
     for which in ("LR", "SR"):  # real eigenvalues: the operator is self-adjoint for a'Kb
-        values, vectors = eigs(operator, count, which=which, v0=start, tol=_TOLERANCE)
+        try:
+            values, vectors = eigs(operator, count, which=which, v0=start, tol=_TOLERANCE)
+        except ArpackNoConvergence as error:  # modes that have converged
+            values, vectors = error.eigenvalues, error.eigenvectors
         strengths = values.real if which == "LR" else -values.real
         order = np.argsort(-strengths)
-        order = order[strengths[order] > max(_TOLERANCE * strengths.max(), _ZERO)]
+        order = order[strengths[order] > max(_TOLERANCE * strengths.max(initial=0), _ZERO)]
         values, a = values[order].real, vectors[:, order].real
         rows = product(a)
         norms = np.sqrt(np.einsum("ij,ij->j", a, rows))
