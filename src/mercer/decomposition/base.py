@@ -349,9 +349,8 @@ class SpectralTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ker
 
         The method is the ``preimage`` parameter: "kwok-tsang" needs a kernel whose values determine
         input distances (Gaussian, Matérn, Epanechnikov, linear, polynomial of odd degree), "mika"
-        the Gaussian kernel, "ridge" any kernel on vectors (see
-        :mod:`mercer.decomposition.preimages`). After ``partial_fit`` they use the points of
-        the last batch.
+        the Gaussian kernel, "ridge" any kernel on vectors. After ``partial_fit`` they
+        use the points of the last batch.
 
         Parameters
         ----------

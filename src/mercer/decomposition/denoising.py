@@ -46,7 +46,7 @@ class KernelDenoiser(OneToOneFeatureMixin, TransformerMixin, KernelEstimator):  
         Order of the components. "auto" is "variance" if ``n_components="auto"``, and "entropy", as
         in the paper, if a number or a fraction is given.
     preimage : {"auto", "kwok-tsang", "mika", "ridge"}
-        See :mod:`mercer.decomposition.preimages`. "auto" is "mika" if ``n_components="auto"`` and
+        Method of the pre-images. "auto" is "mika" if ``n_components="auto"`` and
         the kernel is Gaussian, and "kwok-tsang", as in the paper, otherwise.
     n_neighbors : int
         Number of training points that "kwok-tsang" uses.

@@ -38,7 +38,7 @@ class KernelECA(SpectralTransformer):
         "auto", "dense", "lanczos", "fourier", "nystrom", or a solver object (see
         :mod:`mercer.solvers`).
     preimage : {"kwok-tsang", "mika", "ridge"}
-        How ``inverse_transform`` finds points (see :mod:`mercer.decomposition.preimages`).
+        How ``inverse_transform`` finds points.
     random_state : int or None
         Seed of the iteration's random start; results do not depend on it beyond rounding error.
     verbose : bool

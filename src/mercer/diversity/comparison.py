@@ -149,7 +149,7 @@ _EXACT = Auto(largest_gram=2e9, largest_product=1.2e10)
 
 @dataclass(frozen=True, eq=False)
 class SampleComparison:
-    """Result of :func:`compare_samples`.
+    """Result of :func:`mercer.compare_samples`.
 
     Attributes
     ----------

@@ -32,7 +32,7 @@ _Ends: TypeAlias = list[tuple[Array, Array]]
 
 @dataclass(frozen=True, eq=False)
 class EmbeddingComparison:
-    """Result of :func:`compare_embeddings`.
+    """Result of :func:`mercer.compare_embeddings`.
 
     Attributes
     ----------

@@ -138,7 +138,7 @@ def _unit_columns(spectrum: Spectrum, points: Points) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Diversity:
-    """Result of :func:`measure_diversity`; arrays have one entry per order.
+    """Result of :func:`mercer.measure_diversity`; arrays have one entry per order.
 
     Attributes
     ----------

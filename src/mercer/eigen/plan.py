@@ -1,6 +1,6 @@
 """The choice of operator and solver, made once per fit.
 
-:func:`plan` returns how the Gram matrix is represented and which algorithm finds its eigenpairs.
+``plan`` returns how the Gram matrix is represented and which algorithm finds its eigenpairs.
 For ``solver="auto"`` the first of these rules that applies decides (n rows, d columns):
 
 {rules}

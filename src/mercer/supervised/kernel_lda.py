@@ -85,8 +85,7 @@ class KernelLDA(_Discriminant, KernelEstimator):
         divided by √2 for more.
     regularization : float or "cv"
         Non-negative. "cv" selects between 1e-5 and 10 by leave-one-out error, then by
-        log-probability; it needs no refits
-        (:func:`mercer.supervised.scatter.leave_one_out_scores`).
+        log-probability; it needs no refits.
     rank : int or None
         Maximum number of coordinates. None: a quarter of the sample size (at least 10, at most
         300). With more, the estimate of W is poor; with fewer, accuracy decreases. Components with
