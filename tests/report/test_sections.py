@@ -123,6 +123,14 @@ def test_a_requested_number_of_clusters():
         analyze(as_table(blobs()), n_clusters=99)
 
 
+def test_numbers_of_profiles_are_aligned_unless_there_are_labels(iris, machines):
+    for analysis, text_columns in ((iris, [0]), (machines, [0, 1])):
+        profiles = analysis.clusters.context()["profiles"]
+        assert {tuple(one["table"].text_columns) for one in profiles if one["table"]} == {
+            tuple(text_columns)
+        }
+
+
 def test_a_requested_bandwidth_does_not_change_the_clusters():
     table = as_table(blobs())
     default = analyze(table, n_clusters=2, scale=False)

@@ -82,7 +82,7 @@ def write_report(
     bandwidth : float or str
         σ of the Gaussian kernel, or the name of a rule (see :mod:`mercer.bandwidth`). For mixed
         tables: multiplier of all bandwidths (1 leaves them unchanged). The kernel of the
-        clusters is chosen separately, among neighbor graphs and kernels.
+        clusters is chosen separately, among three neighbor graphs.
     scale : bool
         Standardize the columns of a numeric table.
     verbose : bool

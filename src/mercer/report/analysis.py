@@ -9,7 +9,7 @@ from mercer import KernelECA, KernelPCA
 from mercer.errors import ColumnWarning, suppress_warnings
 from mercer.kernels import Gaussian
 from mercer.report.clusters import Clusters, Counting, find_clusters
-from mercer.report.components import Embeddings, Spectra, fit_spectra
+from mercer.report.components import FEW_COLUMNS, Embeddings, Spectra, fit_spectra
 from mercer.report.computation import Computation, Raised, Steps, describe_spectrum
 from mercer.report.data import Data, summarize_columns
 from mercer.report.densities import Densities, estimate_densities
@@ -22,9 +22,6 @@ from mercer.tables import Preparation, Table, prepare
 from mercer.utils.validation import check_integer
 
 __all__ = ["Analysis", "analyze", "numbers"]
-
-_STEPS = 10
-_FEW_COLUMNS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +163,7 @@ def analyze(
         check_integer(n_components, "n_components", low=2, remedy="The scatter plots need two.")
     if n_clusters is not None:
         check_integer(n_clusters, "n_clusters", high=table.n)
-    steps = Steps(_STEPS, verbose)
+    steps = Steps(10, verbose)
     # The sweep starts from the default bandwidths, even if a bandwidth was requested.
     with suppress_warnings(ColumnWarning):  # the page has a caution
         default = prepare(table, scale=scale)
@@ -180,7 +177,7 @@ def analyze(
     )
     # Silverman's bandwidth suits the density of a few columns. A much larger one would give all
     # rows of a small cluster high scores, so the bandwidth of the sweep is used instead.
-    is_density = table.is_numeric and len(table.columns) <= _FEW_COLUMNS
+    is_density = table.is_numeric and len(table.columns) <= FEW_COLUMNS
     is_local = len(clusters.each) > 1 and not is_density and bandwidth == "auto"
     local_kernel = kernel if sweep is None or not is_local else sweep.kernel
     row_scores = steps.run(

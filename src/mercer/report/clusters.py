@@ -32,7 +32,6 @@ __all__ = [
 
 #: Rows of computations that are repeated for several bandwidths or numbers of clusters.
 SWEEP_ROWS = 1000
-_TRAITS = 5  # columns of a profile
 
 
 @dataclass(frozen=True)
@@ -40,8 +39,8 @@ class Cluster:
     """Size and persistence of a cluster; fields are named like the columns of clusters.csv.
 
     ``share`` is the fraction of rows. ``persistence`` is the mean, over the kernels that were
-    compared, of the largest Jaccard index between this cluster and any cluster of that kernel: 1 if
-    the cluster is found with every kernel. None if there is nothing to compare.
+    compared, of the largest Jaccard index between this cluster and any cluster of that kernel; None
+    if there is nothing to compare.
     """
 
     number: int
@@ -149,7 +148,6 @@ class Clusters(Section):
             "method": self._method(),
             "scatter_plot": self._scatter_plot() if has_clusters else None,
             "profiles": self._profiles(),
-            "most_columns": _TRAITS,
             "counting": self._counting(),
         }
 
@@ -167,8 +165,8 @@ class Clusters(Section):
         if any(c.persistence is not None for c in self.each):
             caption += (
                 ". Persistence is the mean overlap (Jaccard index) with the best-matching cluster "
-                f"over {self.kernels} kernels: 1 if the cluster is found with every kernel, below "
-                "0.5 if it is not stable"
+                f"over {self.kernels} neighbor graphs: 1 if the cluster is found with all of them, "
+                "below 0.5 if it is not stable"
             )
         return HtmlTable(caption, ["Cluster", "Rows", "Fraction", "Persistence"], rows, [0])
 
@@ -176,7 +174,7 @@ class Clusters(Section):
         kernel = describe_kernel(self.estimator.kernel_)
         article = "A" if self.kernels > 1 else "The"
         among = (
-            f" It was chosen without labels among {self.kernels} neighbor graphs and kernels."
+            f" It was chosen without labels among {self.kernels} neighbor graphs."
             if self.kernels > 1
             else ""
         )
@@ -230,6 +228,7 @@ class Clusters(Section):
     def _profiles(self) -> list[dict[str, Any]]:
         if not self.traits:
             return []
+        has_labels = any(trait.label is not None for trait in self.traits)
         profiles = []
         for cluster in self.each:
             rows = [
@@ -237,14 +236,15 @@ class Clusters(Section):
                     shorten(t.column, 40),
                     _inside(t),
                     _overall(t),
-                    f"{t.effect:+.2f}".replace("-", "−"),
+                    _signed(t.effect),
                 ]
                 for t in self.traits
                 if t.cluster == cluster.number and abs(t.effect) >= SMALL
-            ][:_TRAITS]
+            ][:5]
             name = f"Cluster {cluster.number}, {format_count(cluster.size, 'row')}"
             heads = ["Column", "In the cluster", "In all rows", "Effect"]
-            table = HtmlTable(name, heads, rows, [0, 1]) if rows else None
+            text_columns = [0, 1] if has_labels else [0]
+            table = HtmlTable(name, heads, rows, text_columns) if rows else None
             profiles.append({"name": name, "table": table})
         return profiles
 
@@ -319,14 +319,7 @@ def find_clusters(
 ) -> Clusters:
     """Cluster all rows, and find what distinguishes the clusters.
 
-    Parameters
-    ----------
-    model : Preparation
-        With the default bandwidths.
-    spectra : Spectra
-    n_clusters : int or None
-        None for the number that :class:`~mercer.SpectralClustering` chooses.
-    steps : Steps
+    ``model`` has the default bandwidths. Without ``n_clusters``, SpectralClustering chooses it.
     """
 
     def fit() -> SpectralClustering:

@@ -22,6 +22,7 @@ __all__ = [
     "ECA_STEP",
     "ENTROPY_FRACTION",
     "EXACT_ROWS",
+    "FEW_COLUMNS",
     "Component",
     "Embeddings",
     "Spectra",
@@ -35,12 +36,10 @@ DENSE_ROWS = 2000
 EXACT_ROWS = 5000
 #: Fraction of V that the components should hold.
 ENTROPY_FRACTION = 0.99
+#: Numeric tables up to this width have Fourier sums for all rows, and a density to look at.
+FEW_COLUMNS = 3
 #: Name of the step that fits kernel ECA.
 ECA_STEP = "kernel ECA"
-_MIN_COMPONENTS, _MAX_COMPONENTS = 2, 10
-_LISTED = 10
-_RANKED_ROWS = 20_000
-_FOURIER_COLUMNS = 3
 
 # Reason for the number of components.
 _Because = Literal["asked", "share", "picture", "most"]
@@ -134,7 +133,7 @@ class Spectra(Section):
             ranks = [int(rank) for rank in self.ranks]
         if self.is_complete:
             for i in np.argsort(-spectrum.known_entropy_terms, kind="stable"):
-                if len(values) >= _LISTED:
+                if len(values) >= 10:
                     break
                 if i + 1 not in ranks:
                     values.append(spectrum.known_eigenvalues[i])
@@ -304,18 +303,10 @@ def fit_spectra(
 ) -> Spectra:
     """Fit kernel ECA, and kernel PCA with two components.
 
-    Parameters
-    ----------
-    model : Preparation
-    bandwidth : float or str
-        As requested.
-    n_components : int or None
-        None for the fewest, from 2 to 10, that hold 99 % of V.
-    steps : Steps
-    verbose : bool
+    Without ``n_components``, kernel ECA has the fewest, from 2 to 10, that hold 99 % of V.
     """
     data, table = model.data, model.table
-    has_fourier = table.is_numeric and len(table.columns) <= _FOURIER_COLUMNS
+    has_fourier = table.is_numeric and len(table.columns) <= FEW_COLUMNS
     if table.n <= DENSE_ROWS:
         solver = "dense"
     else:
@@ -324,7 +315,7 @@ def fit_spectra(
         ECA_STEP, lambda: _fit_eca(data, model.kernel, solver, n_components, verbose)
     )
     ranks = eca.spectrum_.known_ranks
-    if ranks is not None or table.n <= _RANKED_ROWS:
+    if ranks is not None or table.n <= 20_000:  # counting eigenvalues of more rows takes minutes
         ranks = steps.run("ranks of the selected eigenvalues", lambda: eca.component_ranks_)
     # The scatter plot of kernel PCA needs no full decomposition.
     pca_solver = "auto" if solver == "dense" else solver
@@ -342,15 +333,15 @@ def _fit_eca(
         return fit(n_components), "asked"
     try:
         eca = fit(ENTROPY_FRACTION)
-        if eca.n_components_ < _MIN_COMPONENTS:
-            return fit(_MIN_COMPONENTS), "picture"
-        if eca.n_components_ > _MAX_COMPONENTS:
-            return fit(_MAX_COMPONENTS), "most"
+        if eca.n_components_ < 2:
+            return fit(2), "picture"
+        if eca.n_components_ > 10:
+            return fit(10), "most"
         return eca, "share"
     except RankError as error:
         raise RankError(
             f"The kernel matrix has rank {error.rank} at this bandwidth, but the scatter plots "
-            f"need {_MIN_COMPONENTS} components. All rows are nearly identical under the kernel. "
+            "need 2 components. All rows are nearly identical under the kernel. "
             "Use a smaller bandwidth.",
             error.rank,
         ) from error

@@ -39,14 +39,9 @@ class Raised:
 
 
 class Steps:
-    """Run steps one by one, and record their times and warnings.
+    """Run steps one by one, record their times and warnings, and show a progress bar.
 
-    Parameters
-    ----------
-    total : int
-        Expected number of steps, for the progress bar.
-    verbose : bool
-        Always show the progress bar; otherwise only on a terminal, if the work takes long.
+    Without ``verbose`` the bar is only shown on a terminal, if the work takes long.
     """
 
     def __init__(self, total: int, verbose: bool = False) -> None:
@@ -80,16 +75,7 @@ class Steps:
 
 @dataclass(frozen=True)
 class Computation(Section):
-    """Methods and their accuracy, times by step and versions.
-
-    Attributes
-    ----------
-    methods : tuple of (str, str)
-        Names and descriptions.
-    seconds : dict of str to float
-        By step.
-    n_warnings : int
-    """
+    """Methods and their accuracy, times by step and versions."""
 
     name = "computation"
     title = "Methods and computing time"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -19,8 +20,6 @@ from mercer.utils.formatting import (
 
 __all__ = ["ColumnSummary", "Data", "summarize_columns"]
 
-_COLUMNS = 40
-_FREQUENT = 3
 _PLURALS = {"number": "numbers", "date": "dates", "category": "categories", "text": "texts"}
 
 
@@ -102,9 +101,10 @@ class Data(Section):
         ]
         if table.notes:
             items.append(("Notes on the file", "; ".join(table.notes)))
-        hidden = len(self.columns) - _COLUMNS
+        listed = self.columns[:40]
+        hidden = len(self.columns) - len(listed)
         more = f"{format_count(hidden, 'more column')} in columns.csv." if hidden > 0 else ""
-        return {"items": items, "columns": self._columns(), "more_columns": more}
+        return {"items": items, "columns": _describe_columns(listed), "more_columns": more}
 
     def _kinds(self) -> str:
         kinds = list(self.model.table.column_types.values())
@@ -113,22 +113,23 @@ class Data(Section):
             f"1 {kind}" if count == 1 else f"{count:,} {_PLURALS[kind]}"
             for kind, count in counts.items()
         )
-        return f"{len(kinds):,}: {listed}"
+        return listed if len(counts) == 1 else f"{len(kinds):,}: {listed}"
 
-    def _columns(self) -> HtmlTable:
-        rows = [
-            [
-                shorten(c.name, 40),
-                c.kind,
-                f"{c.missing:,}",
-                f"{c.different:,}",
-                _values(c),
-                _kernel(c),
-            ]
-            for c in self.columns[:_COLUMNS]
+
+def _describe_columns(columns: Sequence[ColumnSummary]) -> HtmlTable:
+    rows = [
+        [
+            shorten(c.name, 40),
+            c.kind,
+            f"{c.missing:,}",
+            f"{c.different:,}",
+            _values(c),
+            _kernel(c),
         ]
-        heads = ["Column", "Type", "Missing", "Distinct", "Values", "Kernel"]
-        return HtmlTable("Analyzed columns", heads, rows, [0, 1, 4, 5])
+        for c in columns
+    ]
+    heads = ["Column", "Type", "Missing", "Distinct", "Values", "Kernel"]
+    return HtmlTable("Analyzed columns", heads, rows, [0, 1, 4, 5])
 
 
 def _missing(missing: int, cells: int) -> str:
@@ -161,16 +162,7 @@ def _kernel(column: ColumnSummary) -> str:
 
 
 def summarize_columns(table: Table, kernel: Kernel, scaled: bool) -> tuple[ColumnSummary, ...]:
-    """Summarize every analyzed column.
-
-    Parameters
-    ----------
-    table : Table
-    kernel : Kernel
-        Fitted.
-    scaled : bool
-        Whether the kernel gets standardized columns.
-    """
+    """Summarize every analyzed column; if ``scaled``, the fitted kernel has standardized ones."""
     own = _column_kernels(kernel)
     missing = table.frame.isna().sum()
     found = []
@@ -183,7 +175,7 @@ def summarize_columns(table: Table, kernel: Kernel, scaled: bool) -> tuple[Colum
             width = width * float(cells.std(ddof=0)) if scaled else width
         ordered = kind in ("number", "date")
         low, middle, high = _range(cells, kind) if ordered else (None, None, None)
-        counts = {} if ordered else cells.astype(str).value_counts().head(_FREQUENT).to_dict()
+        counts = {} if ordered else cells.astype(str).value_counts().head(3).to_dict()
         found.append(
             ColumnSummary(
                 name=name,

@@ -24,13 +24,6 @@ from mercer.utils.types import Array
 __all__ = ["Contours", "Curve", "Densities", "Frequencies", "curve_figure", "estimate_densities"]
 
 _CURVE_ROWS = 100_000  # from which a density is estimated
-_MAX_PROFILES = 8
-_MAX_LABELS = 8
-_MAX_PARTS = 6  # more clusters than this are not legible in a small figure
-_CURVE_GRID = 160
-_CONTOUR_GRID = 120
-_TAIL = 0.001
-_SMALL = (3.6, 2.5)  # inches of a profile
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +209,7 @@ def curve_figure(name: str, curve: Curve) -> str:
         if curve.is_date:
             _set_date_ticks(ax)
 
-    return svg(name, alt, _SMALL, draw)
+    return svg(name, alt, (3.6, 2.5), draw)
 
 
 def _set_date_ticks(ax: Any) -> None:
@@ -253,7 +246,7 @@ def _frequencies_figure(name: str, frequencies: Frequencies) -> str:
         ax.tick_params(labelsize=9)
         ax.set_title(title, fontsize=11)
 
-    return svg(name, alt, _SMALL, draw)
+    return svg(name, alt, (3.6, 2.5), draw)
 
 
 # --- estimates -------------------------------------------------------------------------------
@@ -262,15 +255,8 @@ def _frequencies_figure(name: str, frequencies: Frequencies) -> str:
 def estimate_densities(spectra: Spectra, numbers: Array, traits: tuple[Trait, ...]) -> Densities:
     """Estimate contours (two numeric columns), and profiles of up to eight columns.
 
-    If there are more columns, those that differ most between clusters are chosen.
-
-    Parameters
-    ----------
-    spectra : Spectra
-        Its kernel is that of the contours.
-    numbers : int array of shape (n,)
-        Cluster numbers, from 0.
-    traits : tuple of Trait
+    If there are more columns, those that differ most between clusters are chosen. The contours use
+    the kernel of ``spectra``; ``numbers`` are the clusters of the rows, from 0.
     """
     model, table = spectra.model, spectra.model.table
     contours = None
@@ -280,7 +266,7 @@ def estimate_densities(spectra: Spectra, numbers: Array, traits: tuple[Trait, ..
     for trait in traits:
         largest_effect[trait.column] = max(largest_effect[trait.column], abs(trait.effect))
     comparable = [name for name in table.columns if table.column_types[name] != "text"]
-    chosen = sorted(comparable, key=lambda name: -largest_effect[name])[:_MAX_PROFILES]
+    chosen = sorted(comparable, key=lambda name: -largest_effect[name])[:8]
     profiles = tuple(
         _curve(table, name, numbers)
         if table.column_types[name] in ("number", "date")
@@ -297,7 +283,7 @@ def _range(values: Array) -> tuple[float, float]:
     A margin of 6 % is added on both sides.
     """
     low, high = float(values.min()), float(values.max())
-    inner = np.quantile(values, [_TAIL, 1 - _TAIL])
+    inner = np.quantile(values, [0.001, 0.999])
     if high - low > 2 * (inner[1] - inner[0]) > 0:
         low, high = map(float, inner)
     margin = 0.06 * (high - low)
@@ -313,14 +299,14 @@ def _curve(table: Table, name: str, numbers: Array) -> Curve:
     own = numbers[known]
     sigma = _bandwidth(values, own)
     low, high = _range(values)
-    x = np.linspace(low, high, _CURVE_GRID)
+    x = np.linspace(low, high, 160)
     count = int(own.max(initial=-1)) + 1
     parts: tuple[Array, ...] = ()
-    if 2 <= count <= _MAX_PARTS:
+    if 2 <= count <= 6:  # more are not legible in a small figure
         parts = tuple(
             _density(values[own == c], sigma, x) * float((own == c).mean())
             if (own == c).any()
-            else np.zeros(_CURVE_GRID)
+            else np.zeros_like(x)
             for c in range(count)
         )
     outside = int(((values < low) | (values > high)).sum())
@@ -354,7 +340,7 @@ def _density(values: Array, sigma: float, x: Array) -> Array:
 
 def _frequencies(column: Any, name: str) -> Frequencies:
     counts = column.dropna().astype(str).value_counts()
-    top = counts.head(_MAX_LABELS)
+    top = counts.head(8)
     fractions = tuple(float(count) / max(int(counts.sum()), 1) for count in top)
     return Frequencies(name, tuple(map(str, top.index)), fractions, len(counts) - len(top))
 
@@ -364,7 +350,7 @@ def _contours(table: Table, model: Preparation, kernel: Kernel) -> Contours:
     axes, outside = [], np.zeros(len(raw), dtype=bool)
     for column in raw.T:
         low, high = _range(column)
-        axes.append(np.linspace(low, high, _CONTOUR_GRID))
+        axes.append(np.linspace(low, high, 120))
         outside |= (column < low) | (column > high)
     scale, center = (raw.std(axis=0), raw.mean(axis=0)) if model.scaled else (np.ones(2), 0.0)
     nodes = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
@@ -376,6 +362,6 @@ def _contours(table: Table, model: Preparation, kernel: Kernel) -> Contours:
         (first, second),
         axes[0],
         axes[1],
-        values.reshape(_CONTOUR_GRID, _CONTOUR_GRID),
+        values.reshape(len(axes[0]), len(axes[1])),
         int(outside.sum()),
     )

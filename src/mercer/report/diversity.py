@@ -17,9 +17,6 @@ from mercer.utils.types import Array
 __all__ = ["diversity_page"]
 
 _IMAGE_TYPES = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".gif": "gif", ".webp": "webp"}
-_LARGEST_IMAGE = 300_000  # bytes; larger files are named, not shown
-_MAX_TEXT = 160
-_COMMON_MEAN = 0.99  # share of V of the first mode beyond which the page suggests centering
 
 
 def diversity_page(
@@ -34,19 +31,8 @@ def diversity_page(
 ) -> str:
     """Return the page as HTML; it needs no other file.
 
-    Parameters
-    ----------
-    name : str
-        Of the data.
-    result : Diversity
-    captions, reference_captions : list of str or None
-        Text or image path of each row of the data, and of the reference.
-    comparison : SampleComparison or None
-        With the reference as X and the data as Y.
-    reference : str
-        Name of the reference.
-    folder, reference_folder : Path or None
-        Folders of relative image paths of the data, and of the reference.
+    Captions are texts or paths of images, relative to the folders. The comparison has the reference
+    as X and the data as Y.
     """
     scores = HtmlTable(
         f"Effective numbers, with {100 * result.confidence:g} % confidence intervals",
@@ -108,7 +94,7 @@ def _kernel_name(kernel: Kernel) -> str:
 
 def _common_mean(result: Diversity) -> str:
     """Return a remark if one mode has almost all of the information potential."""
-    if not result.modes or result.modes[0].share < _COMMON_MEAN:
+    if not result.modes or result.modes[0].share < 0.99:
         return ""
     return (
         f"Mode 1 has {format_percent(result.modes[0].share)} of V: it is the mean that all rows "
@@ -179,18 +165,18 @@ def _items(rows: Array, captions: list[str] | None, folder: Path | None) -> list
     for row in rows:
         text = "" if captions is None else captions[row]
         image = _image(text, folder) if text else None
-        items.append({"row": int(row), "text": shorten(text, _MAX_TEXT), "image": image})
+        items.append({"row": int(row), "text": shorten(text, 160), "image": image})
     return items
 
 
 def _image(text: str, folder: Path | None) -> str | None:
-    """Return a small image file as a data URL; None if the text is not the path of one."""
+    """Return an image file of at most 300 kB as a data URL; None if the text is not its path."""
     kind = _IMAGE_TYPES.get(Path(text[-300:]).suffix.lower())
     if kind is None or "\n" in text or len(text) > 1000:
         return None
     path = Path(text) if folder is None else folder / text
     try:
-        if not path.is_file() or path.stat().st_size > _LARGEST_IMAGE:
+        if not path.is_file() or path.stat().st_size > 300_000:
             return None
         content = base64.b64encode(path.read_bytes()).decode()
     except OSError:

@@ -22,13 +22,6 @@ from mercer.utils.types import Array
 
 __all__ = ["Agreement", "Labels", "Prediction", "class_labels", "study_labels"]
 
-_MAX_CLASSES = 50
-_MAX_NUMERIC_CLASSES = 20  # more distinct numbers than this count as a measurement
-_MAX_ROWS = 2000
-_FOLDS = 5
-_SHOWN_CLASSES = 12
-_CLOSE, _PARTIAL = 0.8, 0.3  # adjusted Rand indices
-
 
 @dataclass(frozen=True)
 class Agreement:
@@ -86,7 +79,7 @@ class Labels(Section):
         if self.agreement is None:
             return f"The label column {name} does not contain classes: {self.reason}."
         rand = self.agreement.adjusted_rand_index
-        degree = "closely" if rand >= _CLOSE else "partly" if rand >= _PARTIAL else "hardly"
+        degree = "closely" if rand >= 0.8 else "partly" if rand >= 0.3 else "hardly"
         text = f"Clusters {degree} agree with {name} (adjusted Rand index {rand:.2f})."
         if self.prediction is not None:
             p = self.prediction
@@ -159,7 +152,7 @@ def _describe_agreement(agreement: Agreement) -> list[tuple[str, str, str]]:
 
 def _contingency(agreement: Agreement) -> HtmlTable:
     by_size = sorted(range(len(agreement.classes)), key=lambda i: -sum(agreement.table[i]))
-    shown = sorted(by_size[:_SHOWN_CLASSES])
+    shown = sorted(by_size[:12])
     rows = [
         [shorten(agreement.classes[i], 40), *(f"{count:,}" for count in agreement.table[i])]
         for i in shown
@@ -244,14 +237,13 @@ def class_labels(table: Table) -> tuple[Array | None, str | None]:
     labels = table.labels
     assert labels is not None
     different = np.unique(labels)
-    if labels.dtype.kind in "iuf" and len(different) > _MAX_NUMERIC_CLASSES:
+    if labels.dtype.kind in "iuf" and len(different) > 20:
         return None, (
-            f"it has {len(different):,} different numbers (at most {_MAX_NUMERIC_CLASSES} are "
-            "treated as classes)"
+            f"it has {len(different):,} different numbers (at most 20 are treated as classes)"
         )
     names = np.array([_name(label) for label in different])[np.searchsorted(different, labels)]
     known = np.unique(names[table.has_label])
-    most = min(_MAX_CLASSES, max(table.n // 2, 2))
+    most = min(50, max(table.n // 2, 2))
     if len(known) > most:
         return None, (
             f"it has {len(known):,} different labels (at most {most} are treated as classes)"
@@ -262,15 +254,7 @@ def class_labels(table: Table) -> tuple[Array | None, str | None]:
 
 
 def study_labels(model: Preparation, numbers: Array) -> Labels:
-    """Compare labels with clusters, and predict them by cross-validated kernel LDA.
-
-    Parameters
-    ----------
-    model : Preparation
-        Its table has a label column.
-    numbers : int array of shape (n,)
-        Cluster numbers.
-    """
+    """Compare labels with clusters, and predict them by cross-validated kernel LDA."""
     table = model.table
     name = str(table.label)
     names, reason = class_labels(table)
@@ -311,8 +295,11 @@ def _agreement(names: Array, numbers: Array) -> Agreement:
 
 
 def _prediction(model: Preparation, names: Array, known: Array, lda: Any) -> Prediction | None:
-    """Cross-validate kernel LDA; None if fewer than two classes have at least two rows."""
-    rows = known[random_rows(len(known), _MAX_ROWS)]
+    """Cross-validate kernel LDA on at most 2000 rows.
+
+    None if fewer than two classes have at least two rows.
+    """
+    rows = known[random_rows(len(known), 2000)]
     classes, counts = np.unique(names[rows], return_counts=True)
     rare = classes[counts < 2]
     rows = rows[~np.isin(names[rows], rare)]
@@ -320,7 +307,7 @@ def _prediction(model: Preparation, names: Array, known: Array, lda: Any) -> Pre
     if len(classes) < 2:
         return None
     y, frame = names[rows], model.table.frame.iloc[rows]
-    folds = StratifiedKFold(min(_FOLDS, int(counts.min())), shuffle=True, random_state=0)
+    folds = StratifiedKFold(min(5, int(counts.min())), shuffle=True, random_state=0)
     pipeline = model.pipeline(lda)
     accuracies = cross_val_score(clone(pipeline), frame, y, cv=folds, error_score="raise")
     fitted = pipeline.fit(frame, y)

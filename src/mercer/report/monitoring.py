@@ -13,25 +13,15 @@ from mercer.utils.formatting import format_count, format_number, format_percent,
 
 __all__ = ["Episode", "alarm_episodes", "monitoring_page"]
 
-_MAX_EPISODES = 20
-_LEADING = 3  # variables named per episode
-_MAX_VARIABLES = 12
 _CHARTS = ("statistic", "ewma", "cusum")
 _NAMES = {"statistic": "statistic", "ewma": "EWMA", "cusum": "CUSUM"}
 
 
 @dataclass(frozen=True)
 class Episode:
-    """Consecutive rows with an alarm.
+    """Consecutive rows with an alarm, and the variables with the largest contributions.
 
-    Attributes
-    ----------
-    first, last : int
-        Row numbers.
-    begin, end : str
-        Times, or row numbers.
-    variables : list of str
-        With the largest contributions.
+    ``begin`` and ``end`` are times, or row numbers.
     """
 
     first: int
@@ -49,10 +39,7 @@ class Episode:
 def alarm_episodes(frame: Any, contributions: Any) -> list[Episode]:
     """Return the episodes of consecutive alarms, in time order.
 
-    Parameters
-    ----------
-    frame : data frame of ``ProcessMonitor.monitor``
-    contributions : data frame of ``ProcessMonitor.contributions``
+    ``frame`` comes from ``ProcessMonitor.monitor``.
     """
     alarms = frame["alarm"].to_numpy(dtype=bool)
     episodes = []
@@ -65,7 +52,7 @@ def alarm_episodes(frame: Any, contributions: Any) -> list[Episode]:
         while last + 1 < len(alarms) and alarms[last + 1]:
             last += 1
         means = contributions.iloc[row : last + 1].mean().sort_values(ascending=False)
-        leading = [str(name) for name in means.index[:_LEADING]]
+        leading = [str(name) for name in means.index[:3]]
         begin, end = (str(frame.index[i]) for i in (row, last))
         episodes.append(Episode(row, last, begin, end, leading))
         row = last + 1
@@ -82,16 +69,7 @@ def monitoring_page(
 ) -> str:
     """Return the page as HTML; it needs no other file.
 
-    Parameters
-    ----------
-    name, normal_name : str
-        Of the new rows and of normal operation.
-    monitor : ProcessMonitor
-        Fitted.
-    frame, contributions : data frames
-        Of the new rows.
-    warnings : sequence of str
-        Shown on the page.
+    Frame, contributions and name are those of the new rows.
     """
     episodes = alarm_episodes(frame, contributions)
     return str(
@@ -131,7 +109,7 @@ def _findings(frame: Any, contributions: Any, episodes: list[Episode], monitor: 
         f"{format_count(longest.n_rows, 'row')} from {longest.begin}.",
     ]
     means = contributions[frame["alarm"].to_numpy(dtype=bool)].mean()
-    leading = [str(one) for one in means.sort_values(ascending=False).index[:_LEADING]]
+    leading = [str(one) for one in means.sort_values(ascending=False).index[:3]]
     found.append(f"Largest contributions: {join_words(leading)}.")
     return found
 
@@ -151,7 +129,7 @@ def _figures(frame: Any, contributions: Any, chart: str) -> list[Figure]:
         "Mean contribution of the leading variables.",
         (7.2, 3.6),
         lambda drawn: MonitoringDisplay(frame, contributions=contributions)._plot_contributions(
-            drawn.subplots(), _MAX_VARIABLES
+            drawn.subplots(), 12
         ),
     )
     return [
@@ -172,7 +150,7 @@ def _figures(frame: Any, contributions: Any, chart: str) -> list[Figure]:
 def _episode_table(episodes: list[Episode]) -> HtmlTable | None:
     if not episodes:
         return None
-    shown = sorted(episodes, key=lambda one: -one.n_rows)[:_MAX_EPISODES]
+    shown = sorted(episodes, key=lambda one: -one.n_rows)[:20]
     shown.sort(key=lambda one: one.first)
     rest = len(episodes) - len(shown)
     more = f", the longest {len(shown)} of {len(episodes)}" if rest else ""
@@ -204,7 +182,7 @@ def _chart_table(frame: Any) -> HtmlTable:
 def _variable_table(frame: Any, contributions: Any) -> HtmlTable:
     alarms = frame["alarm"].to_numpy(dtype=bool)
     rows = contributions[alarms] if alarms.any() else contributions
-    means = rows.mean().sort_values(ascending=False).iloc[:_MAX_VARIABLES]
+    means = rows.mean().sort_values(ascending=False).iloc[:12]
     return HtmlTable(
         f"Mean contributions in {'rows with an alarm' if alarms.any() else 'all rows'}",
         ("variable", "mean", "largest"),

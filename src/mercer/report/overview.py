@@ -11,7 +11,7 @@ import numpy as np
 from mercer.cluster.profiles import SMALL
 from mercer.kernels.tables import logarithm_helps
 from mercer.report.clusters import describe_trait
-from mercer.report.components import ECA_STEP
+from mercer.report.components import ECA_STEP, Spectra
 from mercer.report.computation import Raised
 from mercer.report.section import Section
 from mercer.utils.formatting import format_number, format_percent, join_words, shorten
@@ -20,14 +20,6 @@ if TYPE_CHECKING:
     from mercer.report.analysis import Analysis
 
 __all__ = ["Warnings", "cautions", "findings", "main_numbers"]
-
-_NEAR_TIE = 0.02  # relative difference of eigenvalues that may swap if a few rows change
-_CLOSE_CALL = 0.1  # relative difference of entropy terms
-_MANY_OMITTED = 0.05
-_EXACT = 1e-6  # relative error bound up to which eigenvalues count as exact
-_GRAPH_ROWS = 2000  # smallest limit of the rows in the graph of a spectral clustering
-_MAX_COLUMNS = 5  # listed by name
-_PERSISTENT = 0.5  # a cluster below this has no counterpart with most kernels
 
 
 @dataclass(frozen=True)
@@ -134,14 +126,10 @@ def _describe_clusters(analysis: Analysis) -> str:
 def _describe_components(analysis: Analysis) -> str:
     eca, spectra, n = analysis.eca, analysis.spectra, analysis.table.n
     k, ranks, fraction = eca.n_components_, spectra.ranks, format_percent(spectra.entropy_fraction)
-    width = (
-        f"At bandwidth σ = {format_number(analysis.sigma)}"
-        if analysis.sigma is not None
-        else "At the default bandwidths"
-        if analysis.spectra.factor == 1
-        else f"At {format_number(analysis.spectra.factor or 1.0)} times the default bandwidths"
+    text = (
+        f"At {_describe_bandwidth(spectra)}, {k} components out of {n:,} hold {fraction} of the "
+        "information potential."
     )
-    text = f"{width}, {k} components out of {n:,} hold {fraction} of the information potential."
     if ranks is not None and sorted(ranks) != list(range(1, k + 1)):
         leading = spectra.leading_fraction
         leading_part = "" if leading is None else f", with {format_percent(leading)} of V"
@@ -160,6 +148,13 @@ def _describe_components(analysis: Analysis) -> str:
     ):
         text += " The data do not determine these components: see the warnings."
     return text
+
+
+def _describe_bandwidth(spectra: Spectra) -> str:
+    if spectra.sigma is not None:
+        return f"bandwidth σ = {format_number(spectra.sigma)}"
+    factor = spectra.factor or 1.0
+    return f"{'' if factor == 1 else f'{format_number(factor)} times '}the default bandwidths"
 
 
 # --- cautions --------------------------------------------------------------------------------
@@ -193,11 +188,11 @@ def _about_clusters(analysis: Analysis) -> list[str]:
     unstable = [
         f"{one.number} ({one.persistence:.2f})"
         for one in clusters.each
-        if one.persistence is not None and one.persistence < _PERSISTENT
+        if one.persistence is not None and one.persistence < 0.5  # as the page explains
     ]
     if unstable:
         found.append(
-            f"Some clusters depend on the kernel; those with a persistence below {_PERSISTENT}: "
+            "Some clusters depend on the neighbor graph; those with a persistence below 0.5: "
             f"{', '.join(unstable)}."
         )
     return found
@@ -213,37 +208,34 @@ def _about_skewed_columns(analysis: Analysis) -> list[str]:
                 found.append(f"{shorten(name)} (skewness {change.before:.1f})")
     if not found:
         return []
-    others = len(found) - _MAX_COLUMNS
+    others = len(found) - 5
     more = f" and {others:,} more" if others > 0 else ""
     return [
-        f"Positive numbers with a long tail: {', '.join(found[:_MAX_COLUMNS])}{more}. One "
+        f"Positive numbers with a long tail: {', '.join(found[:5])}{more}. One "
         "bandwidth does not suit both their bulk and their tail; replace these columns by their "
         "logarithms, and compare the results."
     ]
 
 
 def _about_components(analysis: Analysis) -> list[str]:
-    values = analysis.eca.eigenvalues_
+    values, k = analysis.eca.eigenvalues_, analysis.eca.n_components_
     found = []
     near = [
-        (int(a) + 1, int(b) + 1)
-        for a, b in pairwise(np.argsort(-values))
-        if values[a] - values[b] < _NEAR_TIE * values[a]
+        f"{min(a, b) + 1} and {max(a, b) + 1}"
+        for a, b in pairwise(np.argsort(-values).tolist())
+        if values[a] - values[b] < 0.02 * values[a]
     ]
     if near:
-        pairs = "; ".join(f"{min(pair)} and {max(pair)}" for pair in near)
         found.append(
-            f"Components {pairs} have nearly equal eigenvalues (within {_NEAR_TIE:.0%}): only the "
+            f"Components {'; '.join(near)} have nearly equal eigenvalues (within 2 %): only the "
             "subspace that they span is determined. Adding or removing a few rows could rotate "
             "them within it."
         )
-    listed = analysis.spectra.components()
-    selected = [c for c in listed if c.kept]
-    others = [c for c in listed if not c.kept]
-    if others and others[0].entropy_term > (1 - _CLOSE_CALL) * selected[-1].entropy_term > 0:
+    last, *others = analysis.spectra.components()[k - 1 :]
+    if others and others[0].entropy_term > 0.9 * last.entropy_term > 0:
         found.append(
-            f"The selection of component {selected[-1].order} is uncertain: it holds "
-            f"{format_percent(selected[-1].share)} of V, and the next component "
+            f"The selection of component {last.order} is uncertain: it holds "
+            f"{format_percent(last.share)} of V, and the next component "
             f"{format_percent(others[0].share)}."
         )
     return found
@@ -251,7 +243,7 @@ def _about_components(analysis: Analysis) -> list[str]:
 
 def _about_omitted_rows(analysis: Analysis) -> list[str]:
     table = analysis.table
-    if table.rows_omitted <= _MANY_OMITTED * table.rows_read:
+    if table.rows_omitted <= 0.05 * table.rows_read:
         return []
     return [
         f"{table.rows_omitted:,} of {table.rows_read:,} rows were omitted because of missing "
@@ -268,7 +260,7 @@ def _about_approximations(analysis: Analysis) -> list[str]:
     ):
         spectrum = estimator.spectrum_
         relative = spectrum.error_bound / float(spectrum.eigenvalues.max())
-        if relative > _EXACT:
+        if relative > 1e-6:  # otherwise exact for all purposes of the page
             bounds[name] = format_percent(min(relative, 1.0))
     if not bounds:
         return []
@@ -283,7 +275,7 @@ def _about_subsamples(analysis: Analysis) -> list[str]:
     n = analysis.table.n
     used = {}
     graph_rows = len(analysis.clusters.estimator.spectrum_.eigenvectors)
-    if graph_rows >= _GRAPH_ROWS:  # fewer are all distinct rows
+    if graph_rows >= 2000:  # the smallest limit of the estimator; fewer are all distinct rows
         used["clusters"] = graph_rows
     if analysis.settings.sweep is not None:
         used["bandwidth sweep"] = len(analysis.settings.sweep.rows)

@@ -11,6 +11,7 @@ import numpy as np
 from mercer.data.subsampling import random_rows
 from mercer.kernels import Kernel
 from mercer.novelty.density_scores import leave_one_out_scores, mean_similarity_scores
+from mercer.report.components import FEW_COLUMNS
 from mercer.report.section import HtmlTable, Section
 from mercer.tables import Preparation, Table
 from mercer.utils.formatting import format_number, shorten
@@ -23,28 +24,18 @@ __all__ = ["ROW_FILES", "RowScores", "ScoredRow", "format_cell", "rows_file", "s
 ROW_FILES = ("rows.csv", "rows.parquet")
 _CSV_ROWS = 200_000  # larger tables of rows are Parquet files
 
-_N_LISTED = 10
-_MAX_CONTRIBUTIONS = 3  # columns named for each listed row
-_MIN_CONTRIBUTION = 0.01
 # Above this number of rows, each row is compared with a subsample, unless Fourier sums apply.
 _ALL_PAIRS = 10_000
 _REFERENCE = 5000
-_FOURIER_COLUMNS = 3
 _MAX_COLUMNS = 40  # columns whose contributions are computed
 
 
 @dataclass(frozen=True)
 class ScoredRow:
-    """A row with a high score.
+    """A row with a high score, by its index among the analyzed rows.
 
-    Attributes
-    ----------
-    row : int
-        Index among the analyzed rows.
-    score : float
-    columns : tuple of (str, float)
-        Columns that contribute most, and by how much the score would fall if the cell held the
-        column's median (or its most frequent label).
+    ``columns`` are those that contribute most, with the decrease of the score if the cell held the
+    column's median (or its most frequent label).
     """
 
     row: int
@@ -56,19 +47,9 @@ class ScoredRow:
 class RowScores(Section):
     """Leave-one-out scores of all rows (see :mod:`mercer.novelty.density_scores`).
 
-    Attributes
-    ----------
-    table : Table
-    scores : array of shape (n,)
-    log_density : array of shape (n,) or None
-        In the units of the columns; None if the kernel is not a density kernel.
-    listed : tuple of ScoredRow
-        The highest scores.
-    kernel : Kernel
-    reference : int
-        Number of rows that each row was compared with.
-    typical, high : float
-        Median and 99 % quantile of the scores.
+    ``log_density`` is in the units of the columns, or None if the kernel is not a density kernel.
+    ``listed`` has the highest scores, ``reference`` is the number of rows that each row was
+    compared with, ``typical`` and ``high`` are the median and the 99 % quantile of the scores.
     """
 
     name = "scores"
@@ -177,19 +158,13 @@ def rows_file(n: int) -> str:
 def score_rows(model: Preparation, data: Any, kernel: Kernel) -> RowScores:
     """Score all rows, and find the columns that contribute to the highest scores.
 
-    Parameters
-    ----------
-    model : Preparation
-    data : array or data frame
-        ``model.data``.
-    kernel : Kernel
-        Fitted.
+    ``data`` is that of the model; the kernel is fitted.
     """
     n, is_numeric = model.table.n, model.table.is_numeric
-    all_pairs = n <= _ALL_PAIRS or (is_numeric and data.shape[1] <= _FOURIER_COLUMNS)
+    all_pairs = n <= _ALL_PAIRS or (is_numeric and data.shape[1] <= FEW_COLUMNS)
     reference = np.arange(n) if all_pairs else random_rows(n, _REFERENCE)
     scores = leave_one_out_scores(data, kernel, reference)
-    highest = np.argsort(-scores, kind="stable")[:_N_LISTED]
+    highest = np.argsort(-scores, kind="stable")[:10]
     log_density = None
     if is_numeric:
         log_units = np.log(model.table.X.std(axis=0)).sum() if model.scaled else 0.0
@@ -229,11 +204,11 @@ def _with_contributions(
         contributions[:, j] = before - scores_of_column
     found = []
     for row, values in zip(rows, contributions, strict=True):
-        largest = np.argsort(-values)[:_MAX_CONTRIBUTIONS]
+        largest = np.argsort(-values)[:3]
         columns = tuple(
             (model.table.columns[j], float(values[j]))
             for j in largest
-            if values[j] > _MIN_CONTRIBUTION
+            if values[j] > 0.01  # the precision of the page
         )
         found.append(ScoredRow(int(row), float(scores[row]), columns))
     return tuple(found)

@@ -91,15 +91,7 @@ class Section:
 class HtmlTable:
     """A table whose first cells name their rows.
 
-    Attributes
-    ----------
-    caption : str
-    heads : sequence of str
-    rows : sequence of sequences of str
-    text_columns : collection of int
-        Columns that are aligned to the left.
-    marked_rows : collection of int
-        Rows in bold type.
+    ``text_columns`` are aligned to the left; ``marked_rows`` are in bold type.
     """
 
     caption: str
@@ -126,7 +118,7 @@ def plain(value: Any) -> Any:
 
     NaN and infinity become None, because JSON has no such numbers.
     """
-    if is_dataclass(value) and not isinstance(value, type):
+    if is_dataclass(value):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
@@ -181,18 +173,10 @@ def _missing(package: str, error: ModuleNotFoundError) -> ModuleNotFoundError:
 
 
 def svg(name: str, alt: str, size: tuple[float, float], draw: Callable[[Any], Any]) -> str:
-    """Draw on a new figure and return it as an ``<svg>`` element.
+    """Draw on a new figure of a size in inches, and return it as an ``<svg>`` element.
 
-    Parameters
-    ----------
-    name : str
-        Prefix of all ids in the element; unique on the page.
-    alt : str
-        Alternative text.
-    size : pair of float
-        Width and height in inches.
-    draw : callable
-        Receives the matplotlib Figure.
+    ``name`` is the prefix of all ids in the element, and unique on the page. ``draw`` receives the
+    matplotlib Figure.
     """
     try:
         import matplotlib as mpl

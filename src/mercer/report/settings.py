@@ -39,19 +39,9 @@ _RULES = {
 class Sweep:
     """Entropy clusters at several bandwidths (for a mixed table, multipliers of all bandwidths).
 
-    Attributes
-    ----------
-    kind : "bandwidth" or "factor"
-    n_clusters : int
-    widths, costs, stabilities : arrays
-        Costs are J of Jenssen's eq. (28) per row.
-    labels : int array of shape (len(widths), len(rows))
-    rows : int array
-        Indices of the clustered rows.
-    chosen : float
-        The width with the lowest cost among those with stable labels.
-    kernel : Kernel
-        Kernel with the chosen width.
+    Costs are J of Jenssen's eq. (28) per row, ``labels`` has one line per width, and ``rows`` are
+    the indices of the clustered rows. ``chosen`` is the width with the lowest cost among those with
+    stable labels, and ``kernel`` has this width.
     """
 
     kind: Literal["bandwidth", "factor"]
@@ -275,47 +265,21 @@ def _set_round_ticks(ax: Any, low: float, high: float) -> None:
 def sweep_widths(model: Preparation, n_clusters: int) -> Sweep | None:
     """Cluster at many bandwidths, and choose one without labels.
 
-    At most 1000 rows are used. The kernel of a mixed table has no single bandwidth: all its
-    bandwidths are multiplied by a common factor. One cluster does not depend on the bandwidth, so
-    two are computed instead.
-
-    Parameters
-    ----------
-    model : Preparation
-        With the default bandwidths.
-    n_clusters : int
-
-    Returns
-    -------
-    Sweep or None
-        None if there are fewer different rows than clusters, or if the kernel has no bandwidth.
+    The model has the default bandwidths. The kernel of a mixed table has no single bandwidth: all
+    its bandwidths are multiplied by a common factor. One cluster does not depend on the bandwidth,
+    so two are computed instead. None if there are fewer different rows than clusters, or if the
+    kernel has no bandwidth.
     """
-    data, kernel = model.data, model.kernel
-    is_frame = not model.table.is_numeric
-    weights = None
-    rows = random_rows(len(data), SWEEP_ROWS)
-    if not is_frame and len(data) > SWEEP_ROWS:
-        rows, weights = representative_rows(data, np.ones(len(data)), SWEEP_ROWS)
     count = max(n_clusters, 2)
-    sample = rows_of(data, rows)
-    distinct = len(sample) if is_frame else len(np.unique(sample, axis=0))
-    if distinct < count or (is_frame and not fit_kernel(kernel, sample).has_bandwidth):
-        return None
-    clustering = EntropyClustering(
-        count, kernel=kernel, bandwidths=BANDWIDTH_FACTORS if is_frame else None
-    )
-    try:
-        with suppress_warnings():
-            clustering.fit(sample, sample_weight=weights)
-    except RankError:  # fewer positive eigenvalues than clusters, at every bandwidth
+    rows, weights = _sweep_rows(model)
+    clustering = _fit_bandwidths(model, count, rows_of(model.data, rows), weights)
+    if clustering is None or len(clustering.path_) < 2:
         return None
     path = clustering.path_
-    if len(path) < 2:
-        return None
     chosen = next(record for record in path if record.kernel == clustering.kernel_)
     total = len(rows) if weights is None else weights.sum()
     return Sweep(
-        kind="factor" if is_frame else "bandwidth",
+        kind="bandwidth" if model.table.is_numeric else "factor",
         n_clusters=count,
         widths=np.array([record.bandwidth for record in path]),
         costs=np.array([record.cost for record in path]) / total,
@@ -325,6 +289,36 @@ def sweep_widths(model: Preparation, n_clusters: int) -> Sweep | None:
         chosen=float(chosen.bandwidth or np.nan),
         kernel=clustering.kernel_,
     )
+
+
+def _sweep_rows(model: Preparation) -> tuple[Array, Array | None]:
+    """Return representative rows with weights, or random rows of a mixed table."""
+    data = model.data
+    if model.table.is_numeric and len(data) > SWEEP_ROWS:
+        return representative_rows(data, np.ones(len(data)), SWEEP_ROWS)
+    return random_rows(len(data), SWEEP_ROWS), None
+
+
+def _fit_bandwidths(
+    model: Preparation, n_clusters: int, sample: Any, weights: Array | None
+) -> EntropyClustering | None:
+    """Return entropy clusters at many bandwidths, or None if the sample or kernel has too few."""
+    kernel, bandwidths = model.kernel, None
+    distinct = len(sample)
+    if model.table.is_numeric:
+        distinct = len(np.unique(sample, axis=0))
+    else:
+        bandwidths = BANDWIDTH_FACTORS
+        if not fit_kernel(kernel, sample).has_bandwidth:
+            return None
+    if distinct < n_clusters:
+        return None
+    clustering = EntropyClustering(n_clusters, kernel=kernel, bandwidths=bandwidths)
+    try:
+        with suppress_warnings():
+            return clustering.fit(sample, sample_weight=weights)
+    except RankError:  # fewer positive eigenvalues than clusters, at every bandwidth
+        return None
 
 
 def _capitalize(text: str) -> str:

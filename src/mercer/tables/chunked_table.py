@@ -43,16 +43,7 @@ __all__ = ["ChunkedRows", "ChunkedTable", "read_chunked_rows"]
 
 @dataclass(frozen=True, eq=False)
 class ChunkedRows:
-    """A table in partitions, with all rows and columns.
-
-    Parameters
-    ----------
-    name : str
-        Name of the folder or the file.
-    frame : dask.dataframe.DataFrame
-    label : str or None
-        Column with class labels.
-    """
+    """A table in partitions, with all rows and columns, as a Dask data frame."""
 
     name: str
     frame: Any
@@ -80,31 +71,10 @@ class ChunkedRows:
         missing: Missing = "auto",
         labeled: bool = False,
     ) -> ChunkedTable:
-        """Select columns and rows.
+        """Select columns and rows as :func:`~mercer.tables.as_table` does.
 
-        Parameters
-        ----------
-        ignore : iterable of str
-            Columns that are not analyzed.
-        include : iterable of str
-            Columns to analyze even if they look like identifiers.
-        missing : {"auto", "drop"}
-            "auto" drops rows with missing values if these are at most a fifth of all rows, and
-            raises ValueError otherwise; "drop" always drops them.
-        labeled : bool
-            Select only rows that have a class label.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> for part in (1, 2):
-        ...     _ = Path(folder.name, f"{part}.csv").write_text(f"x,y\\n{part},0\\n{part},1\\n")
-        >>> table = read_chunked_rows(folder.name).table()
-        >>> table.n, table.column_types, table.mean.tolist()
-        (4, {'x': 'number', 'y': 'number'}, [1.5, 0.5])
-        >>> folder.cleanup()
+        Rows with missing values are dropped: by "auto" only if they are at most a fifth, and
+        otherwise ValueError is raised. ``labeled`` selects only rows that have a class label.
         """
         ignored, included, names = list(ignore), list(include), list(self.frame.columns)
         required = [*([] if self.label is None else [self.label]), *ignored, *included]
@@ -113,13 +83,9 @@ class ChunkedRows:
         self._check_numeric(candidates)
         label = self.label if labeled else None
         scan: _Scan = self._sum(partial(_Scan.of, candidates, label), _add_scans)
-        omissions = [ignored_column(column) for column in ignored]
-        types: dict[str, ColumnType] = {}
-        for column, omission in zip(candidates, scan.omissions(candidates), strict=True):
-            if omission is None or is_included(omission, included):
-                types[column] = "number"
-            else:
-                omissions.append(omission)
+        found = scan.omissions(candidates, included)
+        omissions = [*map(ignored_column, ignored), *found.values()]
+        types: dict[str, ColumnType] = {c: "number" for c in candidates if c not in found}
         complete_in, survey, n = list(types), scan.survey, scan.rows
         check_enough_data(self.name, types, n, n, omissions)
         selected = [candidates.index(column) for column in types]
@@ -172,19 +138,9 @@ class ChunkedRows:
 class ChunkedTable(SelectedTable):
     """Selected columns of numbers in chunks, ready for an estimator.
 
-    Parameters
-    ----------
-    name, column_types, label, rows_read, omissions, notes
-        As in :class:`~mercer.tables.table.SelectedTable`.
-    source : ChunkedRows
-    complete_in : tuple of str
-        Columns in which training rows have no missing values.
-    labeled : str or None
-        Column in which training rows have a class label.
-    lengths : tuple of int
-        Number of training rows per partition.
-    mean, deviation : arrays of shape (d,)
-        Mean and standard deviation of the training rows.
+    Training rows are those without missing values in the columns ``complete_in``, and with a class
+    label in the column ``labeled``. ``lengths`` are their numbers by partition, ``mean`` and
+    ``deviation`` their means and standard deviations by column.
     """
 
     source: ChunkedRows
@@ -222,16 +178,7 @@ class ChunkedTable(SelectedTable):
 def read_chunked_rows(
     path: str | Path, *, label: str | None = None, encoding: str = "utf-8"
 ) -> ChunkedRows:
-    """Open a folder of Parquet or CSV partitions, or one file; only column types are read.
-
-    Parameters
-    ----------
-    path : str or Path
-    label : str or None
-        Column with class labels.
-    encoding : str
-        Encoding of CSV files.
-    """
+    """Open a folder of Parquet or CSV partitions, or one file; only column types are read."""
     need_pandas()
     from mercer.data.dask.files import open_parts
 
@@ -245,17 +192,9 @@ def read_chunked_rows(
 class _Scan:
     """Statistics of the columns of some rows.
 
-    Attributes
-    ----------
-    survey : Survey
-        Invalid for columns with missing or too large values, which are replaced by 0.
-    missing : int array of shape (d,)
-        Number of missing values.
-    largest : array of shape (d,)
-        Largest absolute values.
-    first, last : arrays of shape (d,)
-    counts_rows : bool array of shape (d,)
-        Whether each number is the previous one plus 1.
+    The survey is invalid for columns with missing or too large values, which are replaced by 0. By
+    column: numbers of missing values, largest absolute, first and last values, and whether each
+    number is the previous one plus 1.
     """
 
     survey: Survey
@@ -293,11 +232,11 @@ class _Scan:
         missing = self.missing + other.missing
         return _Scan(survey, missing, largest, self.first, other.last, counts_rows)
 
-    def omissions(self, columns: list[str]) -> list[Omission | None]:
-        """Return per column the reason not to analyze it, or None."""
+    def omissions(self, columns: list[str], include: list[str]) -> dict[str, Omission]:
+        """Return the reasons not to analyze columns, by name."""
         is_plain = (self.missing == 0) & (self.largest <= LARGEST_NUMBER)
         constant = is_plain & (self.survey.low == self.survey.high)
-        return [
+        found = (
             find_omission_of_numbers(
                 name,
                 rows=self.rows,
@@ -310,7 +249,8 @@ class _Scan:
                 ),
             )
             for j, name in enumerate(columns)
-        ]
+        )
+        return {one.column: one for one in found if one and not is_included(one, include)}
 
 
 def _numbers(frame: Any, columns: list[str]) -> Array:

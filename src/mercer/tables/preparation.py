@@ -56,8 +56,6 @@ class TypedColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     0   1.5
     """
 
-    categorical: tuple[str, ...] = ()  # for models saved before this parameter existed
-
     def __init__(
         self, column_types: dict[str, ColumnType], categorical: tuple[str, ...] = ()
     ) -> None:

@@ -24,7 +24,6 @@ from mercer.utils.types import Array
 
 __all__ = ["Embeddings", "need_pandas", "read_embeddings", "read_frame"]
 
-_PART = 1 << 20  # bytes
 _METHODS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 _PREFERRED = ("X", "embeddings", "embedding", "features")
 
@@ -168,6 +167,16 @@ def _as_columns(name: str) -> Iterator[None]:
 
 def _from_arrays(name: str, arrays: dict[str, Any]) -> Any:
     """Return the array "X" or the only 2-D array; append 1-D arrays of its length as columns."""
+    chosen = _chosen_array(name, arrays)
+    frame = _from_array(name, arrays[chosen])
+    for key, array in arrays.items():
+        if key != chosen and array.shape == (len(frame),):
+            with _as_columns(name):
+                frame.insert(len(frame.columns), key, array, allow_duplicates=True)
+    return frame
+
+
+def _chosen_array(name: str, arrays: dict[str, Any]) -> str:
     others = [key for key, array in arrays.items() if not isinstance(array, np.ndarray)]
     if others:
         raise ValueError(
@@ -175,18 +184,18 @@ def _from_arrays(name: str, arrays: dict[str, Any]) -> Any:
             "Expected an archive written by numpy.savez."
         )
     tables = [key for key, array in arrays.items() if array.ndim == 2]
-    if "X" not in tables and len(tables) != 1:
+    if "X" in tables:
+        return "X"
+    if len(tables) != 1:
         raise ValueError(
             f"{name} should contain one array with 2 dimensions, or one named X. It contains "
-            f"{', '.join(f'{key} {array.shape}' for key, array in arrays.items()) or 'none'}."
+            f"{_list_shapes(arrays)}."
         )
-    chosen = "X" if "X" in tables else tables[0]
-    frame = _from_array(name, arrays[chosen])
-    for key, array in arrays.items():
-        if key != chosen and array.shape == (len(frame),):
-            with _as_columns(name):
-                frame.insert(len(frame.columns), key, array, allow_duplicates=True)
-    return frame
+    return tables[0]
+
+
+def _list_shapes(arrays: dict[str, Any]) -> str:
+    return ", ".join(f"{key} {array.shape}" for key, array in arrays.items()) or "nothing"
 
 
 def _distinct_names(names: list[str], notes: list[str]) -> list[str]:
@@ -212,14 +221,7 @@ def _distinct_names(names: list[str], notes: list[str]) -> list[str]:
 def _expanded(name: str, content: bytes, largest: int | None = None) -> bytes:
     """Decompress gzip, bzip2 and xz; return other content unchanged.
 
-    Parameters
-    ----------
-    name : str
-        Name of the file in messages.
-    content : bytes
-    largest : int or None
-        Largest size in bytes after decompression: a few kilobytes can expand to many gigabytes.
-
+    ``largest`` limits the size in bytes: a few kilobytes can expand to many gigabytes.
     """
     import lzma
     import zlib
@@ -253,7 +255,7 @@ def _read_part(file: Any, largest: int | None) -> bytes:
     """
     parts: list[bytes] = []
     size = 0
-    while (largest is None or size <= largest) and (part := file.read(_PART)):
+    while (largest is None or size <= largest) and (part := file.read(1 << 20)):
         parts.append(part)
         size += len(part)
     return b"".join(parts)
@@ -340,32 +342,35 @@ def _as_vectors(array: Any, path: Path) -> Array:
 
 def _embeddings_of_arrays(arrays: dict[str, Array], path: Path) -> Embeddings:
     numeric = [name for name, a in arrays.items() if a.ndim == 2 and a.dtype.kind in "fiu"]
-    chosen = [name for name in _PREFERRED if name in numeric] or numeric
-    if not chosen:
-        listed = ", ".join(f"{name} {a.shape}" for name, a in arrays.items()) or "nothing"
-        raise ValueError(f"{path} has no 2-D array of numbers; it has {listed}.")
-    vectors = _as_vectors(arrays[chosen[0]], path)
+    if not numeric:
+        raise ValueError(f"{path} has no 2-D array of numbers; it has {_list_shapes(arrays)}.")
+    chosen = next((name for name in _PREFERRED if name in numeric), numeric[0])
+    vectors = _as_vectors(arrays[chosen], path)
     texts = [a for a in arrays.values() if a.shape == (len(vectors),) and a.dtype.kind in "SU"]
     return Embeddings(vectors, [str(text) for text in texts[0]] if texts else None)
 
 
 def _from_table(table: Any, path: Path) -> Embeddings:
-    import pyarrow.types as types
-
     from mercer.utils.frames import as_numbers
 
-    numeric, captions, lists = [], None, None
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        kind = column.type
-        if types.is_list(kind) or types.is_fixed_size_list(kind) or types.is_large_list(kind):
-            lists = column if lists is None else lists
-        elif types.is_floating(kind) or types.is_integer(kind):
-            numeric.append(name)
-        elif captions is None and (types.is_string(kind) or types.is_large_string(kind)):
-            captions = ["" if text is None else text for text in column.to_pylist()]
-    if lists is not None:
-        return Embeddings(_as_vectors(as_numbers(lists), path), captions)
-    if not numeric:
+    columns: dict[str, list[Any]] = {"list": [], "number": [], "text": [], "other": []}
+    for column in table.columns:
+        columns[_arrow_kind(column.type)].append(column)
+    captions = None
+    if columns["text"]:
+        captions = ["" if text is None else text for text in columns["text"][0].to_pylist()]
+    if columns["list"]:
+        return Embeddings(_as_vectors(as_numbers(columns["list"][0]), path), captions)
+    if not columns["number"]:
         raise ValueError(f"{path} has neither a column of lists nor numeric columns.")
-    columns = [table[name].to_numpy() for name in numeric]
-    return Embeddings(np.column_stack(columns), captions)
+    return Embeddings(np.column_stack([c.to_numpy() for c in columns["number"]]), captions)
+
+
+def _arrow_kind(arrow: Any) -> str:
+    import pyarrow.types as types
+
+    if types.is_list(arrow) or types.is_fixed_size_list(arrow) or types.is_large_list(arrow):
+        return "list"
+    if types.is_floating(arrow) or types.is_integer(arrow):
+        return "number"
+    return "text" if types.is_string(arrow) or types.is_large_string(arrow) else "other"

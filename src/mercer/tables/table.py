@@ -48,9 +48,6 @@ Missing = Literal["auto", "drop", "keep"]
 ACCEPTABLE_LOSS = 0.2
 
 _MIN_ROWS = 3  # two centered components need three rows
-_LONGEST_FIXED_WIDTH = 100  # characters of a label
-_NO_LABEL = "no label"
-_MAX_NAMES = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -351,12 +348,7 @@ def as_table(
     >>> as_table(frame).column_types
     {'size': 'number', 'color': 'category'}
     """
-    frame = as_frame(frame)
-    if not is_frame(frame):
-        raise TypeError(f"frame must be a data frame, not {type(frame).__name__}.")
-    check_distinct_names(frame.columns, name)
-    frame = frame.reset_index(drop=True)
-    frame.columns = [str(column) for column in frame.columns]
+    frame = _with_string_names(frame, name)
     labels = [] if label is None else [label]
     ignored, included, categories = list(ignore), list(include), list(categorical)
     check_columns(name, frame.columns, [*labels, *ignored, *included, *categories])
@@ -390,6 +382,16 @@ def as_table(
     )
 
 
+def _with_string_names(frame: Any, name: str) -> Any:
+    frame = as_frame(frame)
+    if not is_frame(frame):
+        raise TypeError(f"frame must be a data frame, not {type(frame).__name__}.")
+    check_distinct_names(frame.columns, name)
+    frame = frame.reset_index(drop=True)
+    frame.columns = [str(column) for column in frame.columns]
+    return frame
+
+
 def _without(types: dict[str, ColumnType], omitted: Container[str]) -> dict[str, ColumnType]:
     return {column: kind for column, kind in types.items() if column not in omitted}
 
@@ -399,8 +401,7 @@ def check_columns(name: str, columns: Sequence[str], wanted: Iterable[str]) -> N
     for column in wanted:
         if column not in columns:
             raise ValueError(
-                f"{name} has no column {column!r}. Its columns are: "
-                f"{format_names(columns, _MAX_NAMES)}."
+                f"{name} has no column {column!r}. Its columns are: {format_names(columns, 20)}."
             )
 
 
@@ -419,8 +420,8 @@ def check_enough_data(
     """Raise ValueError if no column, or fewer than three of n rows, are selected."""
     if columns and rows >= _MIN_ROWS:
         return
-    reasons = "".join(f"\n  - {o.column}: {o.reason}" for o in omissions[:_MAX_NAMES])
-    more = len(omissions) - _MAX_NAMES
+    reasons = "".join(f"\n  - {o.column}: {o.reason}" for o in omissions[:20])
+    more = len(omissions) - 20
     raise ValueError(
         f"{name} has {len(columns)} columns and {rows} of {n} rows that can be analyzed. At least "
         f"1 column and {_MIN_ROWS} rows are required. Omitted columns:{reasons or ' none'}"
@@ -441,12 +442,12 @@ def labels_of(column: Any) -> Array:
         numbers: Array = column.to_numpy(dtype=column.dtype.kind + "8")
         return numbers
     strings = as_strings(column).tolist()
-    placeholder = _NO_LABEL
+    placeholder = "no label"
     while placeholder in strings:
         placeholder = f"({placeholder})"
     labels = [placeholder if label is None else label for label in strings]
     # An array of fixed width pads all labels to the longest one.
-    is_short = max(map(len, labels), default=0) <= _LONGEST_FIXED_WIDTH
+    is_short = max(map(len, labels), default=0) <= 100
     return np.array(labels, dtype=str if is_short else object)
 
 

@@ -28,21 +28,14 @@ __all__ = ["TextColumns", "as_labels", "escape_formula", "read_text", "to_csv"]
 
 _SEPARATORS = (",", "\t", ";", "|")  # ties are broken in this order
 _BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
-_BINARY_CHECK = 1 << 16  # bytes
-_HEADER_CHECK = 1 << 20  # characters
-_ROWS_CHECK = 20  # whose numbers of fields are compared with the header
-_LARGEST_FIELD = 1 << 27  # characters; the default of csv is 131,072
 _FIELD_LIMIT_LOCK = RLock()
 
-# At the beginning of a cell: a leading zero, or more than 15 digits.
-_ODD_NUMBER = r"(?:^|[\"{}])[ \t]*(?:0\d|[-+]?\d{{16}})"
 _IDENTIFIER = r"\s*0\d+\s*"
 _EXPONENT = r"(?:[eE][-+]?\d+)?\s*"
 # 1234,5 and 1.234,5 and 1 234,5
 _DECIMAL_COMMA = rf"\s*[-+]?(?:\d+|\d{{1,3}}(?:[.\s']\d{{3}})+)(?:,\d+)?{_EXPONENT}"
 # 1234.5 and 1,234.5
 _THOUSANDS_COMMA = rf"\s*[-+]?(?:\d+|\d{{1,3}}(?:,\d{{3}})+)(?:\.\d+)?{_EXPONENT}"
-_EXACT = 2.0**53
 _BOOLEANS = {
     spelling: name for name in ("True", "False") for spelling in (name, name.lower(), name.upper())
 }
@@ -72,16 +65,15 @@ def read_text(
     separator = _find_separator(text)
     header = _header(name, text, separator)
     named = _are_names(header)
-    if not named:
-        notes.append("no header: the first line contains numbers, so columns are named x1, x2, …")
     file = _TextFile(name, text, separator, named)
     frame = file.cells() if columns.as_written else file.parsed()
-    if not named:
-        frame.columns = [f"x{j + 1}" for j in range(len(frame.columns))]
     if len(frame) and frame.iloc[:, -1].isna().any():
         _check_row_lengths(name, text, separator, len(header))
-    repeated = [column for column, count in Counter(header).items() if named and count > 1]
-    if repeated:
+    repeated = [column for column, count in Counter(header).items() if count > 1]
+    if not named:
+        notes.append("no header: the first line contains numbers, so columns are named x1, x2, …")
+        frame.columns = [f"x{j + 1}" for j in range(len(frame.columns))]
+    elif repeated:
         notes.append(f"columns of the same name are numbered: {format_names(repeated, 5)}")
     return frame if columns.as_written else _corrected(frame, file, columns, notes)
 
@@ -106,6 +98,11 @@ class _TextFile:
     def texts(self, positions: Sequence[int]) -> Any:
         """Return the cells of some columns as strings; empty cells, "NA" etc. are missing."""
         return self._read({"dtype": str, "usecols": positions})
+
+    def has_odd_numbers(self) -> bool:
+        """Return whether a cell begins with a zero and a digit, or has more than 15 digits."""
+        odd = rf"(?:^|[\"{re.escape(self.separator)}])[ \t]*(?:0\d|[-+]?\d{{16}})"
+        return re.search(odd, self.text, re.MULTILINE) is not None
 
     def _read(self, options: dict[str, Any]) -> Any:
         options |= {
@@ -141,7 +138,7 @@ def _decoded(name: str, content: bytes, encoding: str) -> str:
     for mark, marked in _BYTE_ORDER_MARKS.items():
         if content.startswith(mark):
             encoding = marked
-    if b"\0" in content[:_BINARY_CHECK] and not encoding.lower().startswith(("utf-16", "utf-32")):
+    if b"\0" in content[: 1 << 16] and not encoding.lower().startswith(("utf-16", "utf-32")):
         raise ValueError(
             f"{name} is not a table: it contains zero bytes, so it is not text. Binary files must "
             "be Parquet, NPY or NPZ."
@@ -163,7 +160,7 @@ def _find_separator(text: str) -> str:
 
     Separators for which the first rows have as many fields as the header take precedence.
     """
-    start = text[:_HEADER_CHECK]
+    start = text[: 1 << 20]
     if len(text) > len(start):
         start = start[: start.rfind("\n") + 1] or start  # the last line is incomplete
     widths = {s: _row_widths(start, s, strict=True) for s in _SEPARATORS}
@@ -189,7 +186,7 @@ def _row_widths(text: str, separator: str, strict: bool) -> list[int]:
             for row in rows:
                 if "".join(row).strip():
                     widths.append(len(row))
-                if len(widths) > _ROWS_CHECK:
+                if len(widths) > 20:
                     break
         except csv.Error:
             widths.append(0)
@@ -209,7 +206,7 @@ def _header(name: str, text: str, separator: str) -> list[str]:
 def _large_fields() -> Iterator[None]:
     """Raise the global field size limit of the csv module temporarily."""
     with _FIELD_LIMIT_LOCK:
-        limit = csv.field_size_limit(_LARGEST_FIELD)
+        limit = csv.field_size_limit(1 << 27)  # characters; the default is 131,072
         try:
             yield
         finally:
@@ -325,43 +322,34 @@ def _first_rule(rules: Sequence[_ColumnRule], cells: Any) -> _ColumnRule | None:
 def _correct_numbers(
     frame: Any, positions: Sequence[int], file: _TextFile, notes: list[str]
 ) -> dict[int, Any]:
-    """Return columns that replace those which pandas misreads, by position.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        The cells as parsed by pandas.
-    positions : sequence of int
-        Columns to consider.
-    file : _TextFile
-    notes : list of str
-        Assumptions about the format are added.
-    """
+    """Return columns that replace those which pandas misreads, by position."""
     kinds = [dtype.kind for dtype in frame.dtypes]
-    strings = {
-        i: frame.iloc[:, i]
-        for i in positions
-        if kinds[i] not in "biufc" and _are_strings(frame.iloc[:, i])
-    }
+    strings = _string_columns(frame, positions)
     commas = _comma_rules(strings.values(), file.separator, "f" in kinds)
     rules = {i: _first_rule(commas, cells) for i, cells in strings.items()}
-    has_decimal_commas = _DECIMAL_COMMAS in rules.values()
-    # Other columns can have thousands points then; otherwise only odd numbers are misread.
-    odd = re.search(_ODD_NUMBER.format(re.escape(file.separator)), file.text, re.MULTILINE)
-    numeric = [i for i in positions if kinds[i] in ("iuf" if odd else "f" * has_decimal_commas)]
+    others = [_IDENTIFIERS]
+    suspects = "iuf" if file.has_odd_numbers() else ""
+    if _DECIMAL_COMMAS in rules.values():
+        others = [_THOUSANDS_POINTS, _IDENTIFIERS]  # 1.234 can be 1234
+        suspects = suspects or "f"
+    numeric = [i for i in positions if kinds[i] in suspects]
     written = strings | dict(_columns_at(file.texts, numeric))
-    points = [_THOUSANDS_POINTS] if has_decimal_commas else []
     for i, cells in written.items():
-        if rules.get(i) is None and (i in numeric or has_decimal_commas):
-            integers = [_INTEGERS] if kinds[i] == "f" else []
-            rules[i] = _first_rule([*points, _IDENTIFIERS, *integers], cells)
-    if has_decimal_commas:
-        notes.append("numbers have decimal commas")
-    thousands = [i for i in rules if rules[i] in (_THOUSANDS_POINTS, _THOUSANDS_COMMAS)]
-    if thousands:
-        names = format_names([frame.columns[i] for i in sorted(thousands)], 5)
-        notes.append(f"thousands separators are removed from the numbers in {names}")
-    return {i: rule.parse(written[i]) for i, rule in rules.items() if rule is not None}
+        integers = [_INTEGERS] if kinds[i] == "f" else []
+        rules[i] = rules.get(i) or _first_rule([*others, *integers], cells)
+    found = {i: rule for i, rule in sorted(rules.items()) if rule is not None}
+    notes += _describe_rules({frame.columns[i]: rule for i, rule in found.items()})
+    return {i: rule.parse(written[i]) for i, rule in found.items()}
+
+
+def _describe_rules(rules: dict[str, _ColumnRule]) -> list[str]:
+    notes = ["numbers have decimal commas"] if _DECIMAL_COMMAS in rules.values() else []
+    thousands = (_THOUSANDS_POINTS, _THOUSANDS_COMMAS)
+    names = [name for name, rule in rules.items() if rule in thousands]
+    if names:
+        listed = format_names(names, 5)
+        notes.append(f"thousands separators are removed from the numbers in {listed}")
+    return notes
 
 
 def _comma_rules(columns: Iterable[Any], separator: str, has_points: bool) -> list[_ColumnRule]:
@@ -379,9 +367,14 @@ def _comma_rules(columns: Iterable[Any], separator: str, has_points: bool) -> li
     return [_THOUSANDS_COMMAS, _DECIMAL_COMMAS]
 
 
-def _are_strings(column: Any) -> bool:
-    """Return whether a column has strings only, unlike booleans with missing values."""
-    return all(isinstance(cell, str) for cell in column.dropna())
+def _string_columns(frame: Any, positions: Sequence[int]) -> dict[int, Any]:
+    """Return the columns with strings only, unlike booleans with missing values."""
+    columns = {i: frame.iloc[:, i] for i in positions if frame.dtypes.iloc[i].kind not in "biufc"}
+    return {
+        i: column
+        for i, column in columns.items()
+        if all(isinstance(cell, str) for cell in column.dropna())
+    }
 
 
 def _columns_at(
@@ -421,7 +414,7 @@ def as_labels(cells: Any) -> Any:
     values = numbers.dropna().to_numpy()
     if values.dtype.kind not in "iuf" or len(values) < len(present):
         return cells
-    if values.dtype.kind == "f" and not (np.abs(values) < _EXACT).all():
+    if values.dtype.kind == "f" and not (np.abs(values) < 2.0**53).all():
         return cells  # integers that floats cannot distinguish, or infinity
     return numbers if numbers.nunique() == present.nunique() else cells
 
