@@ -16,11 +16,12 @@ from benchmarks.measure import best_times, extra_peak, table
 from benchmarks.solvers import HEADER, eight_thousand, normal, seconds
 from mercer import KernelECA, KernelPCA
 from mercer.data.points import Points
+from mercer.eigen import summing_gram
 from mercer.errors import ApproximationWarning, IdentifiabilityWarning
 from mercer.gram import BlockedGram, Sample
 from mercer.information import cauchy_schwarz_divergence, information_potential, renyi_entropy
 from mercer.kernels import Gaussian
-from mercer.solvers import Lanczos, Nystrom, summing_gram
+from mercer.solvers import Lanczos, Nystrom
 
 
 def clouds(n: int, d: int = 2, proportions: tuple[float, ...] = (0.5, 0.3, 0.2)) -> np.ndarray:

@@ -8,11 +8,11 @@ from scipy import sparse
 
 import mercer
 from mercer.data.points import Points, validate_points
+from mercer.data.subsampling import distinct_rows
 from mercer.eigen.plan import Request, plan
 from mercer.information import cauchy_schwarz_divergence, renyi_entropy, vendi_score
 from mercer.kernels import Cosine, Gaussian, Linear, Neighbors, Polynomial
 from mercer.utils.pairwise import as_sparse_rows, row_products
-from mercer.utils.quantiles import distinct_rows
 
 KERNELS = [
     Cosine(),

@@ -8,8 +8,8 @@ import numpy as np
 
 from mercer import KernelECA
 from mercer.bandwidth import median_distance
+from mercer.eigen.dense import entropy_terms
 from mercer.kernels import Epanechnikov
-from mercer.utils.eigenpairs import entropy_terms
 from papers.comparison import Row, Table
 from papers.jenssen_2010 import uci
 from papers.jenssen_2010.segmentation import load_three_surfaces

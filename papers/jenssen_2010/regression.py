@@ -21,8 +21,8 @@ import numpy as np
 
 from mercer import ComponentClassifier, KernelPCA
 from mercer.bandwidth import median_distance
+from mercer.eigen.dense import entropy_order
 from mercer.kernels import Gaussian
-from mercer.utils.eigenpairs import entropy_order
 from papers.comparison import Picture, Row, Table
 from papers.data import load_ida
 from papers.figures import PALETTE, panels

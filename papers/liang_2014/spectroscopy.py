@@ -14,9 +14,9 @@ import numpy as np
 from scipy.linalg import qr
 
 from mercer import KernelPCA
+from mercer.eigen.dense import TIE, is_sign_free, tie_groups
 from mercer.errors import suppress_warnings
 from mercer.kernels import Kernel
-from mercer.utils.eigenpairs import TIE, is_sign_free, tie_groups
 from papers.types import Array
 
 __all__ = ["Groups", "find_groups", "separate_ties"]

@@ -36,7 +36,7 @@ _HOMES = {
     "measure_diversity": "diversity",
     "compare_samples": "diversity",
     "compare_embeddings": "diversity",
-    "Spectrum": "eigen.spectrum",
+    "Spectrum": "eigen.decompose",
     "load": "persistence",
     "save": "persistence",
     "get_config": "utils.resources",

@@ -178,7 +178,7 @@ class ApproximationWarning(UserWarning):
     >>> import numpy as np
     >>> from mercer import KernelPCA
     >>> from mercer.errors import ApproximationWarning
-    >>> from mercer.eigen import Nystrom
+    >>> from mercer.solvers import Nystrom
     >>> X = np.random.default_rng(0).normal(size=(300, 5))
     >>> with warnings.catch_warnings(record=True) as raised:
     ...     warnings.simplefilter("always")
@@ -309,7 +309,7 @@ def warn(message: str, category: type[Warning]) -> None:
 def is_called_by_user() -> bool:
     """Return whether the calling method was called from outside of mercer.
 
-    Wrappers of the method (:mod:`mercer.data.dask.passes`, NumPy's ``errstate``) are
+    Wrappers of the method (``rowwise`` in :mod:`mercer.data.points`, NumPy's ``errstate``) are
     skipped.
 
     Examples
@@ -321,7 +321,7 @@ def is_called_by_user() -> bool:
     frame = sys._getframe(1).f_back
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
-        if name != "mercer.data.dask.passes" and not name.startswith(("numpy", "contextlib")):
+        if name != "mercer.data.points" and not name.startswith(("numpy", "contextlib")):
             return not _is_internal(name)
         frame = frame.f_back
     return True

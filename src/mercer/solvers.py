@@ -1,4 +1,13 @@
-"""Solvers: how the Gram matrix is represented and how its eigenpairs are found."""
+"""Solvers, the values of ``solver=``: how K is represented and how its eigenpairs are found."""
 
-from mercer.eigen import *  # noqa: F403
-from mercer.eigen import __all__ as __all__
+from mercer.eigen import Arpack, Auto, Dense, Fourier, Lanczos, Nystrom, VerifiedLanczos
+
+__all__ = [
+    "Arpack",
+    "Auto",
+    "Dense",
+    "Fourier",
+    "Lanczos",
+    "Nystrom",
+    "VerifiedLanczos",
+]

@@ -296,11 +296,11 @@ class Terminal:
 @pytest.mark.parametrize("slow", [True, False])
 def test_conditions_of_the_progress_bar(monkeypatch, terminal, verbose, slow):
     """The bar is shown if verbose, or on a terminal if the fit takes long."""
-    import mercer.utils.progress
+    import mercer.utils.resources
 
     screen = Terminal(terminal)
     monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setattr(mercer.utils.progress, "_SECONDS_BEFORE_BAR", -1.0 if slow else 1e9)
+    monkeypatch.setattr(mercer.utils.resources, "_SECONDS_BEFORE_BAR", -1.0 if slow else 1e9)
     EntropyClustering(3, bandwidths=[0.5, 0.8, 1.0], verbose=verbose).fit(blobs(0))
     assert ("3/3 bandwidths" in screen.text) == (verbose or (terminal and slow))
     assert not screen.text or screen.text.endswith("\n")

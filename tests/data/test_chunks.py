@@ -40,8 +40,8 @@ from mercer.errors import (
 from mercer.gram.fourier import FourierExpansion
 from mercer.gram.landmarks import LandmarkFeatures
 from mercer.kernels import Gaussian, Linear, Polynomial, Sigmoid, table_kernel
+from mercer.mixture.kmeans import random_distant_rows
 from mercer.solvers import Fourier, Lanczos, Nystrom
-from mercer.utils.kmeans import random_distant_rows
 from mercer.utils.row_passes import add_up
 from tests.data.arrays import in_chunks
 from tests.expectations import raises, warns

@@ -7,12 +7,12 @@ from numpy.testing import assert_allclose, assert_array_equal, assert_array_less
 
 from mercer.data.subsampling import (
     evenly_spaced_rows,
+    group_medians,
     random_rows,
     representative_rows,
     select_representatives,
 )
 from mercer.utils.frames import rows_of
-from mercer.utils.quantiles import group_medians
 
 
 def test_random_rows_are_distinct_sorted_and_reproducible():

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from mercer.eigen import Selection
 from mercer.gram import EigenProblem
-from mercer.solvers import Selection
 
 __all__ = ["DiagonalProblem", "RotatedProblem", "selection"]
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from mercer.eigen.dense import TIE
 from mercer.eigen.lanczos import EntropySearch
-from mercer.utils.eigenpairs import TIE
 from tests.eigen.problems import DiagonalProblem, selection
 
 

@@ -9,11 +9,12 @@ from sklearn.base import clone
 
 from mercer import KernelECA, KernelPCA
 from mercer.data.points import Points
+from mercer.eigen import summing_gram
 from mercer.gram import FourierGram, Sample
 from mercer.gram.fourier import FourierExpansion
 from mercer.information import cauchy_schwarz_divergence, information_potential, renyi_entropy
 from mercer.kernels import Gaussian
-from mercer.solvers import Fourier, Nystrom, summing_gram
+from mercer.solvers import Fourier, Nystrom
 
 N = 300
 

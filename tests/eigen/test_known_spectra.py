@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from mercer.eigen import count_above
 from mercer.errors import ConvergenceError, RankError
-from mercer.solvers import Dense, Lanczos, count_above
+from mercer.solvers import Dense, Lanczos
 from tests.eigen.problems import DiagonalProblem, RotatedProblem, selection
 from tests.expectations import raises
 

@@ -11,21 +11,12 @@ from numpy.testing import assert_allclose
 import mercer.eigen.decompose as decomposition
 from mercer import KernelECA, KernelPCA, ParzenDensity, config_context
 from mercer.data.points import Points, validate_points
+from mercer.eigen import as_solver, eigenvalue_ranks
 from mercer.eigen.approximations import FiniteFeatures
 from mercer.eigen.plan import RULES, Plan, Request, plan, rules_table
 from mercer.gram import BlockedGram, DenseGram, ExplicitGram, Sample
 from mercer.kernels import Epanechnikov, Gaussian, Laplacian, Linear
-from mercer.solvers import (
-    Arpack,
-    Auto,
-    Dense,
-    Fourier,
-    Lanczos,
-    Nystrom,
-    VerifiedLanczos,
-    as_solver,
-    eigenvalue_ranks,
-)
+from mercer.solvers import Arpack, Auto, Dense, Fourier, Lanczos, Nystrom, VerifiedLanczos
 from tests.expectations import raises
 
 GIGABYTE = 1e9

@@ -5,11 +5,12 @@ import pytest
 
 from mercer import EntropyClustering, KernelECA, KernelLDA, KernelPCA, SeriesDensity
 from mercer.data.points import Points
+from mercer.eigen import Plan
 from mercer.eigen.plan import _NAMES
 from mercer.errors import ConvergenceError, RankError
 from mercer.gram import Sample
 from mercer.kernels import Gaussian
-from mercer.solvers import Dense, Fourier, Lanczos, Plan
+from mercer.solvers import Dense, Fourier, Lanczos
 from tests.eigen.problems import DiagonalProblem, selection
 from tests.expectations import names_values, raises
 

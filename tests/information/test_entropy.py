@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from mercer.eigen.dense import entropy_order
 from mercer.information.entropy import spectral_entropy
-from mercer.utils.eigenpairs import entropy_order
 
 ORDERS = [0.5, 1.0, 2.0, 5.0, np.inf]
 every_order = pytest.mark.parametrize("order", ORDERS)

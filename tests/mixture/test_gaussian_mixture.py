@@ -19,7 +19,7 @@ from mercer.mixture.gaussian_mixture import (
     log_components,
     maximization,
 )
-from mercer.utils.kmeans import farthest_rows, kmeans, random_distant_rows
+from mercer.mixture.kmeans import farthest_rows, kmeans, random_distant_rows
 
 
 def covariances(mixture):

@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer.bandwidth import spectroscopy
+from mercer.eigen.dense import is_sign_free
 from mercer.kernels import Gaussian
-from mercer.utils.eigenpairs import is_sign_free
 from papers.liang_2014.spectroscopy import find_groups
 
 

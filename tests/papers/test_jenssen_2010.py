@@ -13,9 +13,9 @@ from mercer import ComponentClassifier, EntropyClustering, KernelDenoiser, Kerne
 from mercer.bandwidth import median_distance
 from mercer.cluster.diagnostics import cluster_profile, clustering_error
 from mercer.datasets import make_ring_and_blob, make_rings
+from mercer.eigen.dense import entropy_order
 from mercer.errors import IdentifiabilityWarning
 from mercer.kernels import Gaussian
-from mercer.utils.eigenpairs import entropy_order
 from papers.baselines import kernel_pca_clustering, njw_clustering
 from papers.data import (
     load_frey_faces,

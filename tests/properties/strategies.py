@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from mercer import EntropyClustering, KernelECA
-from mercer.eigen.spectrum import Spectrum
+from mercer.eigen.decompose import Spectrum
 from mercer.errors import RankError
 from mercer.solvers import Dense
 from tests.properties.estimator_cases import Case, Results, fit

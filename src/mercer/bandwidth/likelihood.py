@@ -23,13 +23,12 @@ from scipy.linalg import solve_triangular
 from scipy.optimize import minimize_scalar
 
 from mercer.bandwidth.fourier_likelihood import fourier_likelihood
-from mercer.data.subsampling import random_rows, select_representatives
+from mercer.data.subsampling import distinct_rows, random_rows, select_representatives
 from mercer.kernels import Gaussian, Kernel, Stationary
 from mercer.kernels.densities import block_rows, reach
 from mercer.kernels.stationary import Radial, sample_metric
 from mercer.utils.compiled import exponentials
 from mercer.utils.pairwise import nearest_distances
-from mercer.utils.quantiles import distinct_rows
 from mercer.utils.types import Array
 from mercer.utils.weights import effective_size, multiplicities
 

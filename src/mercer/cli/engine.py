@@ -211,7 +211,7 @@ class Source:
             yield
             return
         from mercer.data.dask.cluster import connected, require_dask
-        from mercer.utils.progress import show_progress
+        from mercer.utils.resources import show_progress
 
         require_dask("--engine dask")
         with show_progress(verbose):

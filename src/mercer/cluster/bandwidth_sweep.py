@@ -14,7 +14,7 @@ from mercer.cluster.angular import AngularClusters, angular_cost
 from mercer.data.points import Points
 from mercer.data.subsampling import representative_rows
 from mercer.eigen import eigenvalue_ranks
-from mercer.eigen.spectrum import Spectrum
+from mercer.eigen.decompose import Spectrum
 from mercer.errors import WeightWarning, suppress_warnings
 from mercer.gram import GramOperator, Sample
 from mercer.kernels import Kernel, Stationary

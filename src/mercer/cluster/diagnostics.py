@@ -15,7 +15,7 @@ from scipy.optimize import linear_sum_assignment
 
 from mercer.cluster.angular import angular_cost
 from mercer.eigen import summing_gram
-from mercer.eigen.spectrum import Spectrum
+from mercer.eigen.decompose import Spectrum
 from mercer.information.samples import fitted_sample
 from mercer.kernels import Kernel
 from mercer.utils.estimators import ignore_underflow

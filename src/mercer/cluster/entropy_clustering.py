@@ -30,13 +30,11 @@ from mercer.cluster.bandwidth_sweep import (
     with_stability,
 )
 from mercer.cluster.cluster_number import MOST_ROWS, choose_number
-from mercer.data.dask.passes import rowwise
-from mercer.data.points import Points, validate_points, validate_weights
+from mercer.data.points import Points, rowwise, validate_points, validate_weights
 from mercer.decomposition.base import KernelEstimator, own_points
 from mercer.decomposition.eca import KernelECA, fit_eca
 from mercer.eigen import Request
-from mercer.eigen.decompose import plan_gram
-from mercer.eigen.spectrum import Spectrum
+from mercer.eigen.decompose import Spectrum, plan_gram
 from mercer.errors import (
     ApproximationWarning,
     ConvergenceWarning,
@@ -47,8 +45,7 @@ from mercer.errors import (
 from mercer.gram import FactoredGram, GramOperator, Sample
 from mercer.kernels import Kernel, Stationary, as_kernel
 from mercer.utils.estimators import all_or_nothing
-from mercer.utils.progress import ProgressBar, show_progress
-from mercer.utils.resources import blas_threads_for
+from mercer.utils.resources import ProgressBar, blas_threads_for, show_progress
 from mercer.utils.types import Array
 from mercer.utils.validation import check_integer, warn_if_heavy
 

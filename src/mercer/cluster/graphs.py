@@ -14,9 +14,8 @@ from sklearn.cluster import KMeans
 from mercer.bandwidth import fit_kernel
 from mercer.data.points import Points, Sample
 from mercer.eigen import Request
-from mercer.eigen.decompose import PlannedGram, decompose
+from mercer.eigen.decompose import PlannedGram, Spectrum, decompose
 from mercer.eigen.plan import plan
-from mercer.eigen.spectrum import Spectrum
 from mercer.errors import suppress_warnings
 from mercer.gram import NormalizedGram, SparseGram
 from mercer.gram.gram import KernelGram

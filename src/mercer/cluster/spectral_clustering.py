@@ -25,8 +25,14 @@ from mercer.cluster.graphs import (
     mutual_graph,
     voters_of,
 )
-from mercer.data.dask.passes import rowwise
-from mercer.data.points import Points, Sample, select_rows, validate_points, validate_weights
+from mercer.data.points import (
+    Points,
+    Sample,
+    rowwise,
+    select_rows,
+    validate_points,
+    validate_weights,
+)
 from mercer.data.subsampling import random_rows, select_representatives
 from mercer.decomposition.base import KernelEstimator, own_points
 from mercer.errors import IdentifiabilityWarning, suppress_warnings, warn
@@ -44,7 +50,7 @@ from mercer.tables import Preparation
 from mercer.utils.estimators import all_or_nothing
 from mercer.utils.frames import as_frame, is_mixed_table
 from mercer.utils.pairwise import column_ranges
-from mercer.utils.progress import ProgressBar, show_progress
+from mercer.utils.resources import ProgressBar, show_progress
 from mercer.utils.types import Array
 from mercer.utils.validation import check_choice, check_integer, check_real, warn_if_heavy
 from mercer.utils.weights import multiplicities

@@ -19,10 +19,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NoReturn, cast
+from functools import partial, wraps
+from typing import Any, Literal, NoReturn, TypeVar, cast
 
 import numpy as np
 
+from mercer.data.subsampling import distinct_rows
 from mercer.errors import AbsentRowsError
 from mercer.utils.frames import (
     as_frame,
@@ -32,7 +34,6 @@ from mercer.utils.frames import (
     explain_values,
     is_frame,
 )
-from mercer.utils.quantiles import distinct_rows
 from mercer.utils.row_passes import IN_MEMORY, RowPasses, add_up
 from mercer.utils.types import Array
 from mercer.utils.validation import check_gram, check_weight_totals, check_weights
@@ -47,6 +48,7 @@ __all__ = [
     "check_sparse",
     "concatenate_points",
     "row_weights",
+    "rowwise",
     "select_rows",
     "validate_points",
     "validate_weights",
@@ -677,3 +679,41 @@ class RemoteColumn:
 
     def __getitem__(self, indices: Any) -> NoReturn:
         self.__array__()
+
+
+# --- row-wise methods -----------------------------------------------------------------------------
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def rowwise(method: Method) -> Method:
+    """Decorate a method with one result per row, ``method(self, X)``, to accept Dask collections.
+
+    For a Dask collection the result is a lazy ``dask.array`` with the chunks of X. Each chunk is
+    one task; the fitted model is sent to the workers once, without its training rows.
+    """
+
+    @wraps(method)
+    def wrapper(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self)
+        if isinstance(X, np.ndarray):
+            return method(self, X, *args, **kwargs)
+        from mercer.data.dask import passes_for
+
+        passes = passes_for(X)
+        if not passes.is_chunked:
+            return method(self, X, *args, **kwargs)
+        from mercer.data.dask.validation import validate_dask_rows
+
+        rows = validate_dask_rows(X, self.kernel_.compares, estimator=self, reset=False)
+        call = partial(_call_method, self._for_workers(), method.__name__, args, kwargs)
+        return passes.map(call, rows)
+
+    return wrapper  # type: ignore[return-value]
+
+
+def _call_method(model: Any, name: str, args: Any, kwargs: Any, X: Array) -> Array:
+    found: Array = getattr(model, name)(X, *args, **kwargs)
+    return found

@@ -16,13 +16,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mercer.utils.quantiles import distinct_rows, evenly_spaced, group_medians
 from mercer.utils.types import Array
 from mercer.utils.weights import effective_size
 
 __all__ = [
     "RepresentativeRows",
+    "distinct_rows",
+    "evenly_spaced",
     "evenly_spaced_rows",
+    "group_medians",
     "random_rows",
     "representative_rows",
     "select_representatives",
@@ -39,6 +41,67 @@ def random_rows(n: int, most: int, seed: int = 0) -> Array:
     if n <= most:
         return np.arange(n)
     return np.sort(np.random.default_rng(seed).choice(n, most, replace=False))
+
+
+def distinct_rows(X: Any, weights: Array) -> tuple[Array, Array]:
+    """Return indices of the distinct rows in lexicographic order, and their total weights.
+
+    >>> distinct_rows(np.array([[2.0], [1.0], [2.0]]), np.ones(3))
+    (array([1, 0]), array([1., 2.]))
+    """
+    if hasattr(X, "tocsr"):
+        from mercer.utils.pairwise import distinct_sparse_rows
+
+        order, first = distinct_sparse_rows(X)
+    else:
+        order = np.argsort(X[:, 0])
+        if (np.diff(X[order, 0]) == 0).any():  # otherwise the first column determines the order
+            order = np.lexsort(X.T[::-1])
+        rows = X[order]
+        first = np.r_[True, (rows[1:] != rows[:-1]).any(axis=1)]
+    return order[first], np.add.reduceat(weights[order], np.flatnonzero(first))
+
+
+def evenly_spaced(weights: Array, count: int) -> tuple[Array, Array]:
+    """Return the entries at ``count`` evenly spaced fractions of the total weight.
+
+    Returns
+    -------
+    indices : int array
+        Increasing; entries with more than an average weight may be selected several times.
+    multiplicities : array
+        How often each was selected, as floats. They sum to ``count`` and differ from
+        ``count * weights / weights.sum()`` by less than 1.
+
+    Examples
+    --------
+    >>> evenly_spaced(np.array([1.0, 1.0, 5.0, 1.0]), 4)
+    (array([0, 2]), array([1., 3.]))
+    """
+    cumulative = np.cumsum(weights)
+    at = np.searchsorted(cumulative, (np.arange(count) + 0.5) / count * cumulative[-1])
+    indices, multiplicities = np.unique(np.minimum(at, len(weights) - 1), return_counts=True)
+    return indices, multiplicities.astype(np.float64)
+
+
+def group_medians(weights: Array, count: int) -> tuple[Array, Array]:
+    """Divide entries into groups of consecutive ones, and represent each by its weighted median.
+
+    Returns
+    -------
+    indices : int array of shape (count,)
+    totals : array of shape (count,)
+        Total weight of each group.
+
+    Examples
+    --------
+    >>> group_medians(np.array([1.0, 1.0, 5.0, 1.0]), 2)
+    (array([0, 2]), array([2., 6.]))
+    """
+    edges = np.arange(count + 1) * len(weights) // count
+    totals, cumulative = np.add.reduceat(weights, edges[:-1]), np.cumsum(weights)
+    middles = np.searchsorted(cumulative, cumulative[edges[1:] - 1] - totals / 2)
+    return np.clip(middles, edges[:-1], edges[1:] - 1), totals
 
 
 class RepresentativeRows(NamedTuple):

@@ -16,8 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.bandwidth import fit_kernel
 from mercer.data.dask import passes_for
-from mercer.data.dask.passes import rowwise
-from mercer.data.points import Points, validate_points, validate_weights
+from mercer.data.points import Points, rowwise, validate_points, validate_weights
 from mercer.decomposition.preimages import Preimage, preimages
 from mercer.decomposition.statistics import (
     FeatureDistance,
@@ -29,14 +28,13 @@ from mercer.decomposition.statistics import (
     typical_row,
 )
 from mercer.eigen import Plan, as_solver, streaming_gram
-from mercer.eigen.decompose import PlannedGram
-from mercer.eigen.spectrum import Spectrum
+from mercer.eigen.decompose import PlannedGram, Spectrum
 from mercer.errors import SaturationWarning, is_called_by_user, suppress_warnings, warn
 from mercer.gram import FactoredGram, Sample
 from mercer.kernels import Kernel, Precomputed, as_kernel
 from mercer.utils import resources
 from mercer.utils.estimators import MercerBase, all_or_nothing
-from mercer.utils.progress import show_progress
+from mercer.utils.resources import show_progress
 from mercer.utils.types import Array
 from mercer.utils.validation import check_choice, warn_if_heavy
 

@@ -9,12 +9,11 @@ import numpy as np
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.data.dask.passes import rowwise
+from mercer.data.points import rowwise
 from mercer.decomposition.base import KernelEstimator
 from mercer.decomposition.preimages import Preimage, check_preimage, preimages
 from mercer.eigen.base import Target, check_order
-from mercer.eigen.decompose import decompose
-from mercer.eigen.spectrum import Spectrum
+from mercer.eigen.decompose import Spectrum, decompose
 from mercer.gram import Sample
 from mercer.kernels import Gaussian, Kernel, as_kernel
 from mercer.utils.estimators import all_or_nothing

@@ -26,12 +26,11 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from mercer.bandwidth import median_distance
-from mercer.data.subsampling import representative_rows
-from mercer.eigen.spectrum import Spectrum
+from mercer.data.subsampling import distinct_rows, representative_rows
+from mercer.eigen.decompose import Spectrum
 from mercer.kernels import Gaussian, Kernel, Scaled, Stationary
 from mercer.kernels.dot import DotProduct
 from mercer.kernels.stationary import Radial
-from mercer.utils.quantiles import distinct_rows
 from mercer.utils.types import Array
 from mercer.utils.validation import check_choice, check_integer
 

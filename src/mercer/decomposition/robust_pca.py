@@ -14,8 +14,7 @@ from mercer.data.points import Points, Sample
 from mercer.decomposition.base import SpectralTransformer
 from mercer.decomposition.preimages import Preimage
 from mercer.decomposition.statistics import FeatureDistance
-from mercer.eigen.decompose import PlannedGram, decompose
-from mercer.eigen.spectrum import Spectrum
+from mercer.eigen.decompose import PlannedGram, Spectrum, decompose
 from mercer.gram.expansion import cross_gram
 from mercer.kernels import Kernel
 from mercer.utils.quantiles import weighted_median

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import fdtri, gammaincinv
 
 from mercer.data.points import Points, Sample
-from mercer.eigen.spectrum import Spectrum
+from mercer.eigen.decompose import Spectrum
 from mercer.errors import RankError
 from mercer.kernels import Kernel, On, Product, Scaled, Stationary
 from mercer.utils.frames import is_frame

@@ -12,8 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.bandwidth import fit_kernel
 from mercer.bandwidth.likelihood import most_likely_kernel
 from mercer.data.dask import passes_for
-from mercer.data.dask.passes import rowwise
-from mercer.data.points import Points, Sample
+from mercer.data.points import Points, Sample, rowwise
 from mercer.decomposition.base import KernelEstimator
 from mercer.density.base import Density, exponential
 from mercer.density.kernel_sum import (
@@ -31,8 +30,7 @@ from mercer.density.series_terms import (
     negative_mass_on_grid,
 )
 from mercer.eigen.base import Target
-from mercer.eigen.decompose import decompose
-from mercer.eigen.spectrum import Spectrum
+from mercer.eigen.decompose import Spectrum, decompose
 from mercer.gram import Expansion, WindowSum
 from mercer.gram.fourier import FourierExpansion
 from mercer.kernels import Kernel, as_kernel

@@ -11,8 +11,7 @@ import numpy as np
 from mercer.data.points import Points, Sample
 from mercer.diversity.sampling import SamplingError, sampling_error, take_rows
 from mercer.eigen.base import Target
-from mercer.eigen.decompose import decompose
-from mercer.eigen.spectrum import Spectrum
+from mercer.eigen.decompose import Spectrum, decompose
 from mercer.errors import IdentifiabilityWarning, suppress_warnings
 from mercer.information import EntropyBounds, MatrixEntropies
 from mercer.information.samples import fitted_sample

@@ -63,7 +63,7 @@ class Fourier:
     --------
     >>> import numpy as np
     >>> from mercer import KernelECA
-    >>> from mercer.eigen import Fourier
+    >>> from mercer.solvers import Fourier
     >>> X = np.random.default_rng(0).normal(size=(20_000, 2))
     >>> eca = KernelECA(3, solver=Fourier()).fit(X)
     >>> eca.certified_, eca.spectrum_.error_bound < 1e-8 * eca.spectrum_.trace
@@ -131,7 +131,7 @@ class Nystrom:
     >>> import numpy as np
     >>> from mercer import KernelECA
     >>> from mercer.kernels import Gaussian
-    >>> from mercer.eigen import Nystrom
+    >>> from mercer.solvers import Nystrom
     >>> X = np.random.default_rng(0).normal(size=(2000, 5))
     >>> eca = KernelECA(3, kernel=Gaussian(10.0), solver=Nystrom(200)).fit(X)
     >>> eca.spectrum_.error_bound < 0.01 * eca.spectrum_.trace

@@ -17,12 +17,11 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, splu
 
 from mercer.eigen.base import Eigenpairs, Selection
-from mercer.eigen.dense import Dense
+from mercer.eigen.dense import Dense, canonical
 from mercer.eigen.lanczos import Lanczos
 from mercer.errors import ConvergenceError
 from mercer.gram import EigenProblem, GramOperator, NormalizedGram, Sample, SparseGram
 from mercer.gram.gram import GramProblem
-from mercer.utils.eigenpairs import canonical
 from mercer.utils.types import Array
 from mercer.utils.validation import check_integer
 
@@ -54,7 +53,7 @@ class Arpack:
     >>> from mercer.data.points import Points, Sample
     >>> from mercer.eigen.decompose import decompose
     >>> from mercer.kernels import Neighbors
-    >>> from mercer.eigen import Arpack
+    >>> from mercer.solvers import Arpack
     >>> X = np.array([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]])
     >>> sample = Sample(fit_kernel(Neighbors(1), X), Points(X))
     >>> spectrum = decompose(sample, "variance", 3, normalize=True, solver=Arpack())

@@ -43,7 +43,7 @@ class Selection:
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.utils.eigenpairs import choose_components
+    >>> from mercer.eigen.dense import choose_components
     >>> from mercer.eigen import Selection
     >>> values, terms = np.array([3.0, 2.0, 1.0]), np.array([0.1, 0.0, 0.4])
     >>> by_entropy = Selection("entropy", 2, trace=6.0, potential=0.5, n_samples=10)
@@ -155,7 +155,7 @@ class OperatorChoice(Protocol):
 
     Examples
     --------
-    >>> from mercer.eigen import Dense, Fourier
+    >>> from mercer.solvers import Dense, Fourier
     >>> Dense().can_grow, Fourier().can_grow
     (False, True)
     """
@@ -173,7 +173,7 @@ class Eigensolver(Protocol):
 
     Examples
     --------
-    >>> from mercer.eigen import Lanczos
+    >>> from mercer.solvers import Lanczos
     >>> Lanczos(max_products=100)
     Lanczos(max_products=100, stored=None)
     """

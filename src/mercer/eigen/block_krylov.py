@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mercer.utils.progress import report_status
+from mercer.utils.resources import report_status
 from mercer.utils.types import Array
 
 __all__ = ["KrylovResult", "leading_eigenpairs", "orthonormal_block"]

@@ -1,4 +1,13 @@
-"""Full eigendecomposition."""
+"""Full eigendecomposition, and the canonical form in which all solvers return eigenpairs.
+
+In an eigenspace that is degenerate up to rounding error the basis is arbitrary. The canonical basis
+has one vector with all of the overlap with the vector of ones: the projection of that vector onto
+the eigenspace. A Krylov space started at the vector of ones contains it, so all solvers agree.
+
+Notation: λ_i eigenvalues of K, e_i unit eigenvectors, n the total weight, o_i = 1'e_i the overlaps,
+ψ_i = λ_i o_i² / n² the entropy terms, V = Σ ψ_i = 1'K1/n² the information potential
+(Jenssen 2010, eqs. 10-16).
+"""
 
 from __future__ import annotations
 
@@ -10,11 +19,40 @@ from scipy.linalg import LinAlgError, eigh, eigh_tridiagonal, eigvalsh_tridiagon
 
 from mercer.eigen.base import Eigenpairs, Selection
 from mercer.gram import DenseGram, EigenProblem, Sample
-from mercer.utils.eigenpairs import TIE, canonical, choose_components, tie_sizes
 from mercer.utils.resources import check_memory
 from mercer.utils.types import Array
 
-__all__ = ["Dense", "Tridiagonalized", "dense_bytes"]
+__all__ = [
+    "RANK_ERROR",
+    "TERM_FLOOR",
+    "TIE",
+    "Dense",
+    "Tridiagonalized",
+    "canonical",
+    "choose_components",
+    "dense_bytes",
+    "entropy_order",
+    "entropy_terms",
+    "has_no_overlap",
+    "is_sign_free",
+    "terms_for_fraction",
+    "tie_groups",
+    "tie_sizes",
+    "tie_width",
+]
+
+# Eigenvalues closer than TIE * λ₁ are treated as equal. (1e-9 would merge four eigenvalues of the
+# Frey faces that double precision separates well.)
+TIE = 1e-11
+
+# An approximation of K exchanges eigenvalues that differ by less than its error, so its ranks are
+# not those of K, unless the error is below this fraction of the smallest eigenvalue.
+RANK_ERROR = 1e-6
+
+# An eigenvector whose eigenvalue has a relative gap of 1e-9 has an error of about eps / 1e-9, so an
+# overlap of zero may be computed as large as that. Terms below the square of this error,
+# relative to V, are treated as zero.
+TERM_FLOOR = 1e-13
 
 _FEW = 0.25  # part of the eigenvectors, up to which those of a tridiagonal matrix are faster
 _SMALLEST = 50  # rows, below which both take less than a millisecond
@@ -42,7 +80,7 @@ class Dense:
     --------
     >>> import numpy as np
     >>> from mercer import KernelECA
-    >>> from mercer.eigen import Dense
+    >>> from mercer.solvers import Dense
     >>> X = np.random.default_rng(0).normal(size=(100, 2))
     >>> KernelECA(3, solver=Dense()).fit(X).certified_
     True
@@ -188,3 +226,152 @@ class Tridiagonalized:
             raise LinAlgError(f"?ormqr returned {info}.")
         out[1:] = rest
         return out
+
+
+# --- canonical form -------------------------------------------------------------------------------
+
+
+def canonical(
+    values: Array, vectors: Array, start: Array, tolerance: float
+) -> tuple[Array, Array, Array]:
+    """Sort eigenpairs, largest first; rotate ties; return values, vectors and overlaps ≥ 0.
+
+    ``start`` is the vector of ones (√w with weights), the overlaps are ``start' vectors``, and
+    eigenvalues closer than ``tolerance`` are tied.
+    """
+    order = np.argsort(-values, kind="stable")
+    if (np.diff(order) == -1).all():  # LAPACK's order; a copy in the same memory order is faster
+        vectors = vectors[:, ::-1].copy(order="K")
+    else:
+        vectors = vectors[:, order]
+    values = values[order]
+    overlaps = start @ vectors
+    _rotate_ties(values, vectors, overlaps, tolerance)
+    flip = np.where(overlaps < 0, -1, 1).astype(vectors.dtype)
+    vectors *= flip
+    return values, vectors, overlaps * flip
+
+
+def tie_width(value: float, tolerance: float) -> float:
+    """Return the distance up to which a smaller eigenvalue is tied with this one."""
+    # rotating small eigenvalues of different size would make their eigenvectors inaccurate
+    return min(tolerance, 1e-6 * abs(value))
+
+
+def tie_groups(values: Array, tolerance: float) -> list[slice]:
+    """Return runs of at least two sorted eigenvalues within the tolerance of the run's first."""
+    groups = []
+    first = 0
+    for i in range(1, len(values) + 1):
+        if i == len(values) or values[first] - values[i] > tie_width(values[first], tolerance):
+            if i - first > 1:
+                groups.append(slice(first, i))
+            first = i
+    return groups
+
+
+def tie_sizes(values: Array, tolerance: float) -> Array:
+    """Return the number of sorted eigenvalues that are tied with each, itself included.
+
+    >>> tie_sizes(np.array([3.0, 2.0, 2.0, 1.0]), 1e-9)
+    array([1, 2, 2, 1])
+    """
+    sizes = np.ones(len(values), dtype=int)
+    for group in tie_groups(values, tolerance):
+        sizes[group] = group.stop - group.start
+    return sizes
+
+
+def _rotate_ties(values: Array, vectors: Array, overlaps: Array, tolerance: float) -> None:
+    """Rotate each tied group in place, so that its first vector has all of the group's overlap.
+
+    The rotation is one Householder reflection per group. Rayleigh quotients replace the
+    eigenvalues, which leaves Σ ψ and the trace unchanged.
+    """
+    for group in tie_groups(values, tolerance):
+        direction = overlaps[group]
+        length = float(np.linalg.norm(direction))
+        if length == 0:
+            continue
+        mirror = direction / length
+        mirror[0] += 1.0 if mirror[0] >= 0 else -1.0
+        mirror /= np.linalg.norm(mirror)
+        vectors[:, group] -= 2 * np.outer(vectors[:, group] @ mirror, mirror)
+        overlaps[group] -= 2 * (direction @ mirror) * mirror
+        overlaps[group][1:] = 0.0
+        values[group] = _reflected_diagonal(values[group], mirror)
+
+
+def _reflected_diagonal(values: Array, mirror: Array) -> Array:
+    """Return the diagonal of ``R diag(values) R``, ``R = I - 2 mirror mirror'``."""
+    mean = float(values @ mirror**2)
+    return np.asarray(values - 4 * values * mirror**2 + 4 * mean * mirror**2)
+
+
+def has_no_overlap(overlaps: Array, n: float, precision: np.dtype[Any]) -> Array:
+    """Return whether each overlap is too small, relative to ‖1‖ = √n, to decide a sign."""
+    smallest = max(1e-9, 1e3 * float(np.finfo(precision).eps))
+    return np.asarray(np.abs(overlaps) <= smallest * np.sqrt(n))
+
+
+def is_sign_free(vectors: Array, n: float | None = None) -> Array:
+    """Return whether each column has no change of sign, up to 1/n of its largest entry.
+
+    >>> is_sign_free(np.array([[1.0, 1.0], [0.5, -0.9]]))
+    array([ True, False])
+    """
+    slack = np.abs(vectors).max(axis=0) / (len(vectors) if n is None else n)
+    return np.asarray((vectors.min(axis=0) > -slack) | (vectors.max(axis=0) < slack))
+
+
+# --- entropy terms and selection ------------------------------------------------------------------
+
+
+def entropy_terms(values: Array, overlaps: Array, n: float) -> Array:
+    """Return ``ψ_i = λ_i (1'e_i)² / n²``.
+
+    >>> entropy_terms(np.array([2.0, 1.0]), np.array([1.0, 0.0]), 2)
+    array([0.5, 0. ])
+    """
+    return np.asarray(values * (overlaps / n) ** 2)
+
+
+def entropy_order(terms: Array, values: Array, potential: float) -> Array:
+    """Return indices by decreasing term; equal and numerically zero terms by eigenvalue.
+
+    >>> entropy_order(np.array([0.2, 0.3, 0.3]), np.array([9.0, 1.0, 2.0]), 0.8)
+    array([2, 1, 0])
+    """
+    cleaned = np.where(terms > TERM_FLOOR * potential, terms, 0.0)
+    order = np.argsort(-cleaned, kind="stable")
+    falling = cleaned[order]
+    is_new = np.r_[True, falling[1:] < falling[:-1] * (1 - 1e-9)]
+    group = np.empty(len(terms), dtype=int)
+    group[order] = np.cumsum(is_new)
+    return np.lexsort((-values, group))
+
+
+def terms_for_fraction(ordered_terms: Array, potential: float, fraction: float) -> int | None:
+    """Return how many leading terms sum to ``fraction`` of V; None if all are not enough."""
+    reached = np.cumsum(ordered_terms) >= fraction * potential
+    return int(np.argmax(reached)) + 1 if reached.any() else None
+
+
+def choose_components(
+    values: Array, terms: Array, floor: float, selection: Selection
+) -> Array | None:
+    """Return the indices of the requested eigenpairs, in order; None if these are too few.
+
+    The eigenvalues decrease; only those above ``floor`` are selected.
+    """
+    usable = np.flatnonzero(values > floor)
+    parts, total = values, selection.trace
+    if selection.target == "entropy":
+        parts, total = terms, selection.potential
+        usable = usable[entropy_order(terms[usable], values[usable], total)]
+    if selection.n_components is None:
+        return usable
+    if isinstance(selection.n_components, int):
+        return usable[: selection.n_components] if len(usable) >= selection.n_components else None
+    needed = terms_for_fraction(parts[usable], total, selection.n_components)
+    return None if needed is None else usable[:needed]

@@ -20,6 +20,7 @@ from scipy.linalg.blas import daxpy, ddot, dgemv, dnrm2
 
 from mercer.eigen.base import CONVERGED, Eigenpairs, Selection
 from mercer.eigen.block_krylov import KrylovResult, leading_eigenpairs
+from mercer.eigen.dense import TERM_FLOOR, TIE, canonical, choose_components
 from mercer.errors import ConvergenceError
 from mercer.gram import (
     BlockedGram,
@@ -30,9 +31,7 @@ from mercer.gram import (
     Sample,
     SparseGram,
 )
-from mercer.utils.eigenpairs import TERM_FLOOR, TIE, canonical, choose_components
-from mercer.utils.progress import report_status
-from mercer.utils.resources import check_memory, memory_budget, single_threaded_blas
+from mercer.utils.resources import check_memory, memory_budget, report_status, single_threaded_blas
 from mercer.utils.types import Array
 from mercer.utils.validation import check_integer
 
@@ -88,7 +87,7 @@ class Lanczos:
     --------
     >>> import numpy as np
     >>> from mercer import KernelECA
-    >>> from mercer.eigen import Lanczos
+    >>> from mercer.solvers import Lanczos
     >>> X = np.random.default_rng(0).normal(size=(500, 2))
     >>> eca = KernelECA(3, solver=Lanczos(stored=False)).fit(X)  # K is never formed
     >>> eca.certified_, eca.spectrum_.products < 100

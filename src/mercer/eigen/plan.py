@@ -103,7 +103,7 @@ class Auto:
     --------
     >>> import numpy as np
     >>> from mercer import KernelECA
-    >>> from mercer.eigen import Auto
+    >>> from mercer.solvers import Auto
     >>> X = np.random.default_rng(0).normal(size=(700, 5))
     >>> KernelECA(2, solver=Auto(largest_gram=1e6)).fit(X).spectrum_.method
     'entropy Lanczos, matrix-free products, float64 tiles'

@@ -23,12 +23,11 @@ from scipy.linalg.blas import dsymv, dsyrk
 from scipy.linalg.lapack import dpotrf
 
 from mercer.eigen.base import CONVERGED, Eigenpairs, Selection
-from mercer.eigen.dense import Dense
+from mercer.eigen.dense import TIE, Dense, canonical, choose_components, tie_sizes, tie_width
 from mercer.eigen.lanczos import LanczosBasis
 from mercer.errors import ConvergenceError
 from mercer.gram import DenseGram, EigenProblem, Sample
-from mercer.utils.eigenpairs import TIE, canonical, choose_components, tie_sizes, tie_width
-from mercer.utils.progress import report_status
+from mercer.utils.resources import report_status
 from mercer.utils.types import Array
 from mercer.utils.validation import check_integer
 
@@ -51,7 +50,7 @@ class VerifiedLanczos:
     --------
     >>> import numpy as np
     >>> from mercer import KernelPCA
-    >>> from mercer.eigen import VerifiedLanczos
+    >>> from mercer.solvers import VerifiedLanczos
     >>> X = np.random.default_rng(0).normal(size=(500, 4))
     >>> spectrum = KernelPCA(3, solver=VerifiedLanczos()).fit(X).spectrum_
     >>> spectrum.certified, spectrum.products < 50

@@ -18,7 +18,7 @@ import numpy as np
 
 from mercer import EntropyClustering, KernelECA, KernelPCA, SpectralClustering
 from mercer.cluster.spectral_clustering import table_clustering
-from mercer.eigen.spectrum import Spectrum
+from mercer.eigen.decompose import Spectrum
 from mercer.errors import RankError, capture_warnings
 from mercer.explorer.dataset import Dataset
 from mercer.explorer.state import State

@@ -18,9 +18,8 @@ import numpy as np
 
 from mercer.data.points import Points, RemotePoints
 from mercer.gram.expansion import Expansion
-from mercer.gram.gram import EigenProblem, GramOperator
+from mercer.gram.gram import EigenProblem, GramOperator, LargestEntries
 from mercer.kernels import Kernel
-from mercer.utils.eigenpairs import LargestEntries
 from mercer.utils.pairwise import row_ranges
 from mercer.utils.resources import results_in_order
 from mercer.utils.types import Array

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -33,7 +33,6 @@ from mercer.data.points import Points
 from mercer.gram.expansion import THREADS_FROM, TILE, TILE_SIDES, Expansion, KernelExpansion
 from mercer.kernels import Kernel
 from mercer.kernels.base import Tiles
-from mercer.utils.eigenpairs import largest_entry_signs
 from mercer.utils.pairwise import finite_product, row_ranges
 from mercer.utils.resources import run_each_in_threads, run_in_threads
 from mercer.utils.types import Array
@@ -48,9 +47,11 @@ __all__ = [
     "GramOperator",
     "GramProblem",
     "KernelGram",
+    "LargestEntries",
     "double_center",
     "fill_gram",
     "gram_product",
+    "largest_entry_signs",
     "remove_direction",
 ]
 
@@ -609,3 +610,52 @@ def double_center(A: Array, unit: Array) -> Array:
     if not np.may_share_memory(updated, A):
         A[...] = updated
     return A
+
+
+# --- signs ----------------------------------------------------------------------------------------
+
+
+def largest_entry_signs(entries: Array) -> Array:
+    """Return ±1 per column: signs that make the entry of largest absolute value positive.
+
+    The first of equal entries counts.
+    """
+    return LargestEntries.of(entries).signs
+
+
+@dataclass(frozen=True)
+class LargestEntries:
+    """The largest entries of columns whose rows arrive in consecutive chunks.
+
+    Per column, ``records`` are the signed entries that exceed all earlier ones in absolute value
+    and are within a relative distance of 1e-6 of the largest. The first of equal entries is among
+    them, whatever later chunks contain.
+    """
+
+    records: list[Array]
+
+    @classmethod
+    def of(cls, entries: Array) -> LargestEntries:
+        """Return the largest entries of one chunk."""
+        return cls([_records(column) for column in entries.T])
+
+    @staticmethod
+    def joined(parts: Sequence[LargestEntries]) -> LargestEntries:
+        """Join consecutive chunks."""
+        columns = zip(*(part.records for part in parts), strict=True)
+        return LargestEntries([_records(np.concatenate(column)) for column in columns])
+
+    @property
+    def signs(self) -> Array:
+        """±1 per column."""
+        return np.array([-1.0 if len(first) and first[0] < 0 else 1.0 for first in self.records])
+
+
+def _records(entries: Array) -> Array:
+    """Return entries that exceed all earlier ones in absolute value and are near the largest."""
+    size = np.abs(entries)
+    # rounding errors must not decide which of equal entries is the largest
+    entries = entries[size >= (1 - 1e-6) * size.max(initial=0)]
+    size = np.abs(entries)
+    highest = np.maximum.accumulate(size)
+    return entries[np.r_[True, size[1:] > highest[:-1]]] if len(entries) else entries

@@ -14,7 +14,7 @@ from mercer.errors import ApproximationWarning, warn
 from mercer.gram import BlockedGram, Sample
 from mercer.kernels import Kernel, as_kernel
 from mercer.utils.formatting import format_number
-from mercer.utils.progress import ProgressBar, show_progress
+from mercer.utils.resources import ProgressBar, show_progress
 
 __all__ = [
     "clip_negative",

@@ -19,11 +19,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mercer.data.points import Kind
+from mercer.data.subsampling import distinct_rows, evenly_spaced
 from mercer.kernels.base import FitParts, Kernel, Tiles, checked_depth
 from mercer.kernels.cells import as_array, column_of, numbers_of_column, to_codes
 from mercer.utils.formatting import table as html_table
 from mercer.utils.frames import as_frame, is_frame
-from mercer.utils.quantiles import distinct_rows, evenly_spaced
 from mercer.utils.types import Array
 
 __all__ = ["Observed", "On", "describe_columns"]

@@ -17,9 +17,9 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from mercer.data.points import Kind, PointSet, select_rows
+from mercer.data.subsampling import distinct_rows
 from mercer.kernels.base import FitParts, Kernel, Tiles, checked_depth, copy_into
 from mercer.utils.pairwise import SparseRows, half_squared_differences
-from mercer.utils.quantiles import distinct_rows
 from mercer.utils.types import Array
 from mercer.utils.validation import check_choice, check_integer
 from mercer.utils.weights import multiplicities
@@ -578,8 +578,7 @@ class Neighbors(_NeighborKernel):
 
 def _self_tuned(squares: Array, radii_x: Array, radii_y: Array) -> Array:
     """Return ``exp(-d² / (r(x) r(y)))``; square roots first, because products may overflow."""
-    with np.errstate(under="ignore"):
-        return np.exp(-(squares / np.sqrt(radii_x) / np.sqrt(radii_y)))
+    return np.exp(-(squares / np.sqrt(radii_x) / np.sqrt(radii_y)))
 
 
 def _reference(X: Any, weights: Array | None) -> Reference:

@@ -26,8 +26,7 @@ from scipy.optimize import minimize_scalar
 
 from mercer.data.points import Points, Sample
 from mercer.decomposition.base import KernelEstimator
-from mercer.eigen.decompose import decompose
-from mercer.eigen.spectrum import Spectrum
+from mercer.eigen.decompose import Spectrum, decompose
 from mercer.errors import ConvergenceWarning, IdentifiabilityWarning, suppress_warnings, warn
 from mercer.kernels import Kernel
 from mercer.mixture.gaussian_mixture import (
@@ -37,7 +36,7 @@ from mercer.mixture.gaussian_mixture import (
     fit_mixture,
     log_components,
 )
-from mercer.utils.kmeans import farthest_rows, kmeans, random_distant_rows, weighted_mean
+from mercer.mixture.kmeans import farthest_rows, kmeans, random_distant_rows, weighted_mean
 from mercer.utils.row_passes import IN_MEMORY, RowPasses
 from mercer.utils.types import Array
 from mercer.utils.validation import check_choice, check_integer, check_real

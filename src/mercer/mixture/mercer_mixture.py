@@ -11,8 +11,7 @@ from sklearn.base import DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.dask import passes_for
-from mercer.data.dask.passes import rowwise
-from mercer.data.points import Points, Sample, validate_points
+from mercer.data.points import Points, Sample, rowwise, validate_points
 from mercer.density.base import mean_log_density
 from mercer.errors import NoDomainError
 from mercer.kernels import Kernel

@@ -14,8 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.bandwidth import fit_kernel
 from mercer.bandwidth.likelihood import most_likely_kernel
 from mercer.data.dask import passes_for
-from mercer.data.dask.passes import rowwise
-from mercer.data.points import Points, Sample, row_weights, validate_points, validate_weights
+from mercer.data.points import (
+    Points,
+    Sample,
+    row_weights,
+    rowwise,
+    validate_points,
+    validate_weights,
+)
 from mercer.decomposition.base import KernelEstimator, own_points
 from mercer.decomposition.statistics import contributions_of_columns, typical_row
 from mercer.errors import ApproximationWarning, warn

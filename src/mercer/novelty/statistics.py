@@ -17,8 +17,7 @@ import numpy as np
 from mercer.bandwidth import fit_kernel
 from mercer.data.points import Points, Sample
 from mercer.decomposition.statistics import FeatureDistance
-from mercer.eigen.decompose import decompose
-from mercer.eigen.spectrum import Spectrum
+from mercer.eigen.decompose import Spectrum, decompose
 from mercer.errors import IdentifiabilityWarning, suppress_warnings
 from mercer.kernels import Gaussian, Kernel, table_kernel
 from mercer.mixture import MercerMixture

@@ -47,7 +47,7 @@ CLASSES: dict[str, tuple[str, str]] = {
         "SpectralClustering",
     ),
     "mercer.StackedDensity": ("mercer.density.stacked_density", "StackedDensity"),
-    "mercer.Spectrum": ("mercer.eigen.spectrum", "Spectrum"),
+    "mercer.Spectrum": ("mercer.eigen.decompose", "Spectrum"),
     "mercer.domains.Box": ("mercer.mixture.domains.spaces", "Box"),
     "mercer.domains.Categories": ("mercer.mixture.domains.column_domains", "Categories"),
     "mercer.domains.Counts": ("mercer.mixture.domains.column_domains", "Counts"),

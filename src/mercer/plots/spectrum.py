@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.eigen.spectrum import Spectrum
+from mercer.eigen.decompose import Spectrum
 from mercer.plots.style import HIGHLIGHT, MUTED, new_axes
 from mercer.utils.types import Array
 

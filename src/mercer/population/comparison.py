@@ -10,7 +10,7 @@ from scipy.optimize import linear_sum_assignment
 
 from mercer.bandwidth import fit_kernel
 from mercer.data.points import validate_points
-from mercer.eigen.spectrum import Spectrum
+from mercer.eigen.decompose import Spectrum
 from mercer.kernels import Gaussian, Kernel, Linear, Polynomial, as_kernel
 from mercer.population.gaussian import GaussianOperator
 from mercer.population.kernel import KernelOperator

@@ -12,13 +12,13 @@ from scipy.stats import rankdata
 from mercer.bandwidth import fit_kernel
 from mercer.data.points import validate_points
 from mercer.data.subsampling import evenly_spaced_rows
+from mercer.eigen.dense import is_sign_free
 from mercer.information import information_potential
 from mercer.kernels import Gaussian, Kernel, Polynomial, as_kernel
 from mercer.population.comparison import has_moments, operator_of
 from mercer.population.measure import spell
 from mercer.population.measures import Empirical
 from mercer.population.operator import PolynomialOperator, PopulationOperator
-from mercer.utils.eigenpairs import is_sign_free
 from mercer.utils.types import Array
 from mercer.utils.validation import check_integer
 

@@ -26,12 +26,12 @@ from typing import Any
 
 import numpy as np
 
+from mercer.gram.gram import largest_entry_signs
 from mercer.kernels import Gaussian
 from mercer.population.kernel import KernelOperator
 from mercer.population.measure import Measure
 from mercer.population.measures import Normal, Product, Uniform, as_measure
 from mercer.population.operator import PopulationOperator, orient
-from mercer.utils.eigenpairs import largest_entry_signs
 from mercer.utils.types import Array
 from mercer.utils.validation import check_integer
 

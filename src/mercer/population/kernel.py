@@ -10,6 +10,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dpstrf
 
+from mercer.eigen.dense import TIE, canonical
 from mercer.errors import ApproximationWarning, MemoryBudgetError, warn
 from mercer.gram.gram import double_center, remove_direction
 from mercer.kernels import Kernel, as_kernel
@@ -17,7 +18,6 @@ from mercer.population.measure import Measure
 from mercer.population.measures import as_measure
 from mercer.population.operator import PopulationOperator, orient
 from mercer.population.quadrature import Quadrature, refine
-from mercer.utils.eigenpairs import TIE, canonical
 from mercer.utils.types import Array
 from mercer.utils.validation import check_integer, check_real
 

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from mercer.data.points import validate_weights
+from mercer.gram.gram import largest_entry_signs
 from mercer.population.measure import (
     Measure,
     admit_vectors,
@@ -28,7 +29,6 @@ from mercer.population.quadrature import (
     union,
 )
 from mercer.utils.distributions import GaussianTerms
-from mercer.utils.eigenpairs import largest_entry_signs
 from mercer.utils.types import Array
 from mercer.utils.weights import checked_proportions
 

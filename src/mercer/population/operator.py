@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh
 
+from mercer.eigen.dense import TIE, canonical
 from mercer.errors import MemoryBudgetError
 from mercer.kernels import Kernel, Polynomial
 from mercer.population.measure import (
@@ -19,7 +20,6 @@ from mercer.population.measure import (
     multinomials,
 )
 from mercer.population.measures import as_measure
-from mercer.utils.eigenpairs import TIE, canonical
 from mercer.utils.resources import memory_budget
 from mercer.utils.types import Array
 from mercer.utils.validation import check_integer, check_real

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import mercer
 from mercer.report.section import HtmlTable, Section
 from mercer.utils.formatting import format_number
-from mercer.utils.progress import ProgressBar
+from mercer.utils.resources import ProgressBar
 
 __all__ = [
     "Computation",

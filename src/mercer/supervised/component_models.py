@@ -11,12 +11,10 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.data.dask.passes import rowwise
-from mercer.data.points import Points
+from mercer.data.points import Points, rowwise
 from mercer.decomposition.base import KernelEstimator
 from mercer.eigen.base import Target, check_order
-from mercer.eigen.decompose import decompose
-from mercer.eigen.spectrum import Spectrum
+from mercer.eigen.decompose import Spectrum, decompose
 from mercer.gram import Sample
 from mercer.kernels import Kernel
 from mercer.utils.estimators import all_or_nothing

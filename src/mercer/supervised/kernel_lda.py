@@ -10,12 +10,10 @@ from scipy.special import softmax
 from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from mercer.data.dask import passes_for
-from mercer.data.dask.passes import rowwise
-from mercer.data.points import Points, Sample
+from mercer.data.points import Points, Sample, rowwise
 from mercer.decomposition.base import KernelEstimator
 from mercer.eigen import Auto
-from mercer.eigen.decompose import decompose
-from mercer.eigen.spectrum import Spectrum
+from mercer.eigen.decompose import Spectrum, decompose
 from mercer.errors import ApproximationWarning, warn
 from mercer.kernels import Kernel
 from mercer.supervised.scatter import ClassMoments, Discriminants, LeaveOneOutScore

@@ -1,25 +1,30 @@
-"""Settings, and the memory and threads that follow from them and from the machine."""
+"""Settings of long computations: memory, threads, and progress on standard error."""
 
 from __future__ import annotations
 
 import os
 import re
+import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache
+from math import inf
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from mercer.errors import MemoryBudgetError
 from mercer.utils.validation import check_integer
 
 __all__ = [
     "Config",
+    "ProgressBar",
     "blas_threads_for",
     "check_memory",
     "config_context",
@@ -27,10 +32,13 @@ __all__ = [
     "get_config",
     "memory_budget",
     "parse_memory",
+    "progress_is_shown",
+    "report_status",
     "results_in_order",
     "run_each_in_threads",
     "run_in_threads",
     "set_config",
+    "show_progress",
     "single_thread",
     "single_threaded_blas",
     "thread_count",
@@ -41,12 +49,7 @@ _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 _PROCESSES = Path("/proc")
 _CONTROL_GROUP = Path("/sys/fs/cgroup")
 
-# Threads of OpenBLAS wait for each other by spinning. With another process on one of two cores, a
-# full decomposition of 500 to 2000 rows took 11 to 40 times as long with two threads as with one;
-# on an idle machine two threads lose at 500 and 1000 rows and save 30 % at 2000.
-_MULTITHREADED_BLAS_FROM = 2000
-
-_MAX_AHEAD = 8  # threads that hold a part of a sum, which may be large
+_SECONDS_BEFORE_BAR = 2.0
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -133,42 +136,40 @@ def parse_memory(memory: str | int) -> int:
 
 def free_memory() -> int:
     """Return the bytes available without swapping, within control group and process limits."""
-    free = [_meminfo(), _cgroup(), _address_space()]
-    return min((size for size in free if size is not None), default=4 * 2**30)
+    free: list[float] = []
+    for available in (_in_machine, _in_control_group, _in_address_space):
+        with suppress(OSError, ImportError, KeyError):  # not on every system
+            free.append(available())
+    smallest = min(free, default=inf)
+    return 4 * 2**30 if smallest == inf else int(smallest)
 
 
-def _meminfo() -> int | None:
-    try:
-        lines = (_PROCESSES / "meminfo").read_text().splitlines()
-    except OSError:
-        return None
-    return next((int(x.split()[1]) * 1024 for x in lines if x.startswith("MemAvailable")), None)
+def _in_machine() -> float:
+    return 1024 * _fields(_PROCESSES / "meminfo")["MemAvailable:"]
 
 
-def _cgroup() -> int | None:
-    try:
-        limit = (_CONTROL_GROUP / "memory.max").read_text().strip()
-        used = int((_CONTROL_GROUP / "memory.current").read_text())
-        uses = (_CONTROL_GROUP / "memory.stat").read_text().splitlines()
-    except OSError:
-        return None
-    # Cached files count as used, but they are evicted when memory is needed.
-    files = next((int(x.split()[1]) for x in uses if x.startswith("inactive_file ")), 0)
-    return None if limit == "max" else max(int(limit) - used + files, 0)
+def _in_control_group() -> float:
+    limit = (_CONTROL_GROUP / "memory.max").read_text().strip()
+    used = int((_CONTROL_GROUP / "memory.current").read_text())
+    # cached files count as used, but they are evicted when memory is needed
+    evictable = _fields(_CONTROL_GROUP / "memory.stat").get("inactive_file", 0)
+    return inf if limit == "max" else max(int(limit) - used + evictable, 0)
 
 
-def _address_space() -> int | None:
+def _in_address_space() -> float:
     """Return the remaining bytes under ``ulimit -v``; larger allocations fail."""
-    try:
-        import resource  # not on every system
+    import resource
 
-        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-        pages = int((_PROCESSES / "self" / "statm").read_text().split()[0])
-    except (ImportError, OSError):
-        return None
-    if limit == resource.RLIM_INFINITY:
-        return None
-    return max(limit - pages * resource.getpagesize(), 0)
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    pages = int((_PROCESSES / "self" / "statm").read_text().split()[0])
+    unlimited = limit == resource.RLIM_INFINITY
+    return inf if unlimited else max(limit - pages * resource.getpagesize(), 0)
+
+
+def _fields(path: Path) -> dict[str, int]:
+    """Return the numbers of a file whose lines are a name and a number."""
+    lines = map(str.split, path.read_text().splitlines())
+    return {words[0]: int(words[1]) for words in lines if len(words) > 1}
 
 
 # --- threads --------------------------------------------------------------------------------------
@@ -228,8 +229,12 @@ def single_threaded_blas() -> Iterator[None]:
 
 
 def blas_threads_for(size: int) -> AbstractContextManager[None]:
-    """Limit BLAS to one thread for matrices that are too small to benefit from more threads."""
-    return single_threaded_blas() if size <= _MULTITHREADED_BLAS_FROM else nullcontext()
+    """Limit BLAS to one thread for matrices that are too small to benefit from more threads.
+
+    Threads of OpenBLAS wait for each other by spinning, so they are much slower while another
+    process uses a core; from 2000 rows on they save time on an idle machine.
+    """
+    return single_threaded_blas() if size <= 2000 else nullcontext()
 
 
 @cache
@@ -295,7 +300,8 @@ def results_in_order(
     For results that are added up: the order of the sum does not depend on timing or on the number
     of threads, and few results are in memory.
     """
-    threads = min(thread_count(), len(tasks), _MAX_AHEAD) if parallel else 1
+    # every thread holds a part of a sum, which may be large: at most 8
+    threads = min(thread_count(), len(tasks), 8) if parallel else 1
     if threads <= 1:
         yield from map(work, tasks)
         return
@@ -312,6 +318,82 @@ def results_in_order(
 def _pool(threads: int) -> ThreadPoolExecutor:
     """Return threads that do not start further ones."""
     return ThreadPoolExecutor(threads, initializer=lambda: setattr(_local, "single", 1))
+
+
+# --- progress -------------------------------------------------------------------------------------
+
+
+class _Line:
+    """One line of standard error, rewritten in place."""
+
+    def __init__(self) -> None:
+        self._written = False
+
+    def write(self, text: str) -> None:
+        sys.stderr.write(f"\r\033[K{text}")
+        sys.stderr.flush()
+        self._written = True
+
+    def close(self) -> None:
+        """End the line, if there is one."""
+        if self._written:
+            sys.stderr.write("\n")
+            self._written = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+_line: ContextVar[_Line | None] = ContextVar("progress line", default=None)
+
+
+@contextmanager
+def show_progress(shown: bool = True) -> Iterator[None]:
+    """Show the progress of solvers and passes in a ``with`` block, or hide it (``shown=False``)."""
+    with _Line() as line:
+        before = _line.set(line if shown else None)
+        try:
+            yield
+        finally:
+            _line.reset(before)
+
+
+def progress_is_shown() -> bool:
+    """Return whether progress is turned on."""
+    return _line.get() is not None
+
+
+def report_status(text: str) -> None:
+    """Replace the progress line, if progress is turned on."""
+    line = _line.get()
+    if line is not None:
+        line.write(text)
+
+
+class ProgressBar(_Line):
+    """Progress bar for a number of steps; ``what`` is a plural noun for them.
+
+    It is shown with ``always``, if progress is turned on, or on a terminal after two seconds.
+    """
+
+    def __init__(self, total: int, what: str, always: bool = False) -> None:
+        super().__init__()
+        self.total, self.what = total, what
+        self.always = always or progress_is_shown()
+        self.started = time.monotonic()
+
+    def step(self, done: int) -> None:
+        """Show that ``done`` steps are finished."""
+        spent = time.monotonic() - self.started
+        if not self.always and (spent < _SECONDS_BEFORE_BAR or not sys.stderr.isatty()):
+            return
+        full = round(24 * done / self.total)
+        left = spent / max(done, 1) * (self.total - done)
+        bar = "█" * full + "░" * (24 - full)
+        self.write(f"{bar} {done}/{self.total} {self.what}, {left:.0f} s left")
 
 
 # --- settings -------------------------------------------------------------------------------------

@@ -1,14 +1,15 @@
-"""Passes over rows in memory or in the chunks of Dask arrays, and methods that accept both."""
+"""Passes over rows in memory or in the chunks of Dask arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial, wraps
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
-from mercer.utils.quantiles import distinct_rows, evenly_spaced, weighted_quantile
+from mercer.data.subsampling import distinct_rows, evenly_spaced
+from mercer.utils.quantiles import weighted_quantile
 from mercer.utils.row_passes import IN_MEMORY, RowPasses, add_up
 from mercer.utils.types import Array
 
@@ -18,7 +19,6 @@ __all__ = [
     "combine_sketches",
     "is_dask",
     "passes_for",
-    "rowwise",
     "sketch_column",
     "sketch_rows",
 ]
@@ -137,8 +137,6 @@ class DaskPasses:
         It is exact for up to 16,000 distinct values. Beyond that, its rank has a relative error of
         less than ``levels of the tree / 32,000``.
         """
-        from mercer.data.dask.passes import combine_sketches, sketch_column
-
         sketch = self.sum(
             partial(sketch_column, size=QUANTILE_SKETCH),
             values,
@@ -149,36 +147,3 @@ class DaskPasses:
 
 
 DASK = DaskPasses()
-
-# --- row-wise methods -----------------------------------------------------------------------------
-
-
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-def rowwise(method: Method) -> Method:
-    """Decorate a method with one result per row, ``method(self, X)``, to accept Dask collections.
-
-    For a Dask collection the result is a lazy ``dask.array`` with the chunks of X. Each chunk is
-    one task; the fitted model is sent to the workers once, without its training rows.
-    """
-
-    @wraps(method)
-    def wrapper(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
-        from sklearn.utils.validation import check_is_fitted
-
-        check_is_fitted(self)
-        if isinstance(X, np.ndarray) or not (passes := passes_for(X)).is_chunked:
-            return method(self, X, *args, **kwargs)
-        from mercer.data.dask.validation import validate_dask_rows
-
-        rows = validate_dask_rows(X, self.kernel_.compares, estimator=self, reset=False)
-        call = partial(_call_method, self._for_workers(), method.__name__, args, kwargs)
-        return passes.map(call, rows)
-
-    return wrapper  # type: ignore[return-value]
-
-
-def _call_method(model: Any, name: str, args: Any, kwargs: Any, X: Array) -> Array:
-    found: Array = getattr(model, name)(X, *args, **kwargs)
-    return found

@@ -24,8 +24,12 @@ from dask.highlevelgraph import HighLevelGraph
 from mercer.data.dask.cluster import client, total_memory
 from mercer.data.dask.dask_internals import fuse_sources
 from mercer.errors import MemoryBudgetError, WorkerError
-from mercer.utils.progress import ProgressBar, progress_is_shown
-from mercer.utils.resources import single_thread, single_threaded_blas
+from mercer.utils.resources import (
+    ProgressBar,
+    progress_is_shown,
+    single_thread,
+    single_threaded_blas,
+)
 from mercer.utils.types import Array
 
 __all__ = [

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer.utils.kmeans import farthest_rows, kmeans, random_distant_rows, weighted_mean
+from mercer.mixture.kmeans import farthest_rows, kmeans, random_distant_rows, weighted_mean
 
 
 def squared_distances(Z, centers):

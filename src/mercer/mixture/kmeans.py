@@ -1,6 +1,6 @@
 """Initial responsibilities of EM: memberships (0 or 1) from k-means in kernel coordinates.
 
-Random rows are drawn from weights accumulative along the first coordinate. The draws therefore
+Random rows are drawn from weights accumulated along the first coordinate. The draws therefore
 depend neither on the order of the rows nor on whether repeated rows are given as copies or as
 weights.
 """
@@ -17,7 +17,6 @@ from mercer.utils.types import Array
 
 __all__ = ["farthest_rows", "kmeans", "random_distant_rows", "weighted_mean"]
 
-_STEPS = 100
 _BINS = 4096
 _MAX_SORTED_ROWS = 512  # maximum number of rows of one bin that are collected and sorted
 
@@ -78,7 +77,7 @@ def _largest_mass(drawn: Array, Z: Array, weights: Array) -> float:
 
 
 def _draw_row(Z: Array, weights: Array, drawn: Array, level: float, rows: RowPasses) -> Array:
-    """Return the row at a fraction ``level`` of the masses accumulative along the first coordinate.
+    """Return the row at a fraction ``level`` of the masses accumulated along the first coordinate.
 
     Histograms narrow the interval until it contains few rows, so that no pass has to sort or
     collect all rows.
@@ -144,7 +143,7 @@ def kmeans(
     Z: Array,
     weights: Array,
     centers: Array,
-    steps: int = _STEPS,
+    steps: int = 100,
     *,
     rows: RowPasses = IN_MEMORY,
 ) -> Array:
