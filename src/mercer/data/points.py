@@ -143,15 +143,7 @@ class PointSet(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Points(PointSet):
-    """Validated data in memory.
-
-    Parameters
-    ----------
-    data : array, frame or list
-        Argument of the kernel; rows are points.
-    kind : {"vectors", "gram", "objects"}
-    feature_names : tuple of str or None
-    """
+    """Validated data in memory: the argument of a kernel, whose rows are points."""
 
     data: Any
     kind: Kind = "vectors"
@@ -277,20 +269,9 @@ def select_rows(data: Any, indices: Array | slice) -> Any:
 class Sample:
     """Training data of an operator: points with positive weight, and K if it is precomputed.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        The fitted kernel.
-    points : Points
-        Rows with positive weight; for a precomputed kernel, column indices.
-    weights : array or None
-    matrix : array or None
-        The precomputed Gram matrix of these points.
-    indices : int array or None
-        Indices of the rows of X in the sample; None if all are, or for rows on a cluster.
-    unit : float
-        The weights given by the user are ``unit * weights``. The largest of ``weights``, with which
-        operators compute, is between 1 and 4, except for rows on a cluster (unit 1).
+    ``indices`` are those of the rows of X in the sample, None if all are, or for rows on a cluster.
+    The weights given by the user are ``unit * weights``. The largest of ``weights``, with which
+    operators compute, is between 1 and 4, except for rows on a cluster (unit 1).
     """
 
     kernel: Any
@@ -383,24 +364,11 @@ def _chunked_sample(kernel: Any, points: Any, weights: Any) -> Sample:
 
 
 def validate_points(X: Any, kernel: Any, *, estimator: Any = None, reset: bool = True) -> Points:
-    """Validate raw input.
+    """Validate raw input; return a PointSet unchanged, and Dask collections as ``ChunkedPoints``.
 
-    Parameters
-    ----------
-    X : array-like, data frame, list, Dask collection or PointSet
-        A PointSet is returned unchanged.
-    kernel : Kernel, or {"vectors", "gram", "objects"}
-        The kernel, or the type of data that it compares. A name does not accept sparse matrices.
-    estimator : estimator or None
-        Its ``n_features_in_`` and ``feature_names_in_`` are set (``reset=True``) or compared.
-    reset : bool
-        True in ``fit``.
-
-    Returns
-    -------
-    Points
-        For a Dask collection :class:`~mercer.data.dask.points.ChunkedPoints`, which have no
-        ``data``.
+    ``kernel`` is a kernel or the type of data that it compares; a type does not accept sparse
+    matrices. ``n_features_in_`` and ``feature_names_in_`` of the estimator are set (``reset=True``,
+    in ``fit``) or compared.
     """
     if isinstance(X, PointSet):
         return cast(Points, X)
@@ -429,13 +397,7 @@ def _is_sparse(X: Any) -> bool:
 
 
 def check_sparse(X: Any, kernel: Any) -> Any:
-    """Return a sparse matrix as rows if the kernel accepts them; raise TypeError otherwise.
-
-    Parameters
-    ----------
-    X : SciPy sparse matrix or array of shape (n, d)
-    kernel : Kernel, or the type of data that it compares
-    """
+    """Return a sparse matrix as rows if the kernel accepts them; raise TypeError otherwise."""
     if getattr(kernel, "accepts_sparse", False) and X.ndim == 2:
         from mercer.utils.pairwise import as_sparse_rows
 
@@ -566,17 +528,7 @@ _REMEDY = "Call this method in the session that fitted the model"
 
 
 class RemotePoints(PointSet):
-    """Number, type and names of training rows that are not in this process.
-
-    Parameters
-    ----------
-    n : int
-    dimension : int or None
-        Number of columns, for vectors.
-    dtype : dtype
-    kind : {"vectors", "gram", "objects"}
-    feature_names : tuple of str or None
-    """
+    """Number, type and names of training rows that are not in this process."""
 
     def __init__(
         self,
@@ -650,19 +602,7 @@ class RemotePoints(PointSet):
 
 
 class RemoteColumn:
-    """Shape and type of an array with one entry per training row that is not in this process.
-
-    Parameters
-    ----------
-    shape : tuple of int
-    dtype : dtype
-
-    Examples
-    --------
-    >>> column = RemoteColumn((1000,), np.dtype(float))
-    >>> len(column)
-    1000
-    """
+    """Shape and type of an array with one entry per training row that is not in this process."""
 
     def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
         self.shape, self.dtype = shape, dtype

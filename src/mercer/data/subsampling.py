@@ -63,18 +63,11 @@ def distinct_rows(X: Any, weights: Array) -> tuple[Array, Array]:
 
 
 def evenly_spaced(weights: Array, count: int) -> tuple[Array, Array]:
-    """Return the entries at ``count`` evenly spaced fractions of the total weight.
+    """Return the entries at ``count`` evenly spaced fractions of the total weight, and how often.
 
-    Returns
-    -------
-    indices : int array
-        Increasing; entries with more than an average weight may be selected several times.
-    multiplicities : array
-        How often each was selected, as floats. They sum to ``count`` and differ from
-        ``count * weights / weights.sum()`` by less than 1.
+    Entries with more than an average weight may be selected several times. These numbers sum to
+    ``count`` and differ from ``count * weights / weights.sum()`` by less than 1.
 
-    Examples
-    --------
     >>> evenly_spaced(np.array([1.0, 1.0, 5.0, 1.0]), 4)
     (array([0, 2]), array([1., 3.]))
     """
@@ -85,16 +78,8 @@ def evenly_spaced(weights: Array, count: int) -> tuple[Array, Array]:
 
 
 def group_medians(weights: Array, count: int) -> tuple[Array, Array]:
-    """Divide entries into groups of consecutive ones, and represent each by its weighted median.
+    """Divide entries into groups of consecutive ones; return the median of each and its weight.
 
-    Returns
-    -------
-    indices : int array of shape (count,)
-    totals : array of shape (count,)
-        Total weight of each group.
-
-    Examples
-    --------
     >>> group_medians(np.array([1.0, 1.0, 5.0, 1.0]), 2)
     (array([0, 2]), array([2., 6.]))
     """
@@ -105,18 +90,11 @@ def group_medians(weights: Array, count: int) -> tuple[Array, Array]:
 
 
 class RepresentativeRows(NamedTuple):
-    """Rows that represent a weighted sample.
+    """Rows that represent a weighted sample: their indices, or the rows themselves.
 
-    Attributes
-    ----------
-    rows : array
-        Their indices, or the rows themselves.
-    weights : array
-        Their weights if these are all distinct rows. Otherwise how often each was selected, or the
-        total weight of the group that each represents.
-    size_ratio : float
-        Effective sample size (Kish) of these rows relative to that of all distinct rows; 1 if these
-        are all of them.
+    If these are all distinct rows, the weights are theirs; otherwise how often each was selected,
+    or the total weight of the group that each represents. ``size_ratio`` is the effective sample
+    size (Kish) of these rows relative to that of all distinct rows.
     """
 
     rows: Array
@@ -127,14 +105,7 @@ class RepresentativeRows(NamedTuple):
 def select_representatives(
     X: Array, weights: Array, most: int, *, grouped: bool = False
 ) -> RepresentativeRows:
-    """Return representative rows as :func:`representative_rows` does, with their size ratio.
-
-    If ``grouped`` and weights differ, the rows represent groups of consecutive distinct rows, as in
-    :func:`thin_rows`.
-
-    >>> select_representatives(np.array([[3.0], [1.0], [2.0], [4.0]]), np.ones(4), 2)
-    RepresentativeRows(rows=array([1, 0]), weights=array([1., 1.]), size_ratio=0.5)
-    """
+    """Return representative rows with their size ratio; ``grouped`` as in :func:`thin_rows`."""
     rows, weights = distinct_rows(X, weights)
     if len(rows) <= most:
         return RepresentativeRows(rows, weights, 1.0)
@@ -149,9 +120,6 @@ def thin_rows(weights: Array, most: int, *, grouped: bool) -> tuple[Array, Array
     They are at evenly spaced quantiles. If ``grouped`` and weights differ, rows are divided into
     groups of the same number of consecutive rows instead, each with one row for all. Slightly more
     rows than ``most`` then give almost the same sample, since most groups contain a single row.
-
-    >>> thin_rows(np.array([1.0, 4.0, 1.0]), 2, grouped=True)
-    (array([0, 1]), array([1., 5.]))
     """
     if grouped and (weights != weights[0]).any():
         return group_medians(weights, most)
@@ -164,15 +132,6 @@ def representative_rows(X: Array, weights: Array, most: int = 2000) -> tuple[Arr
     These are the distinct rows or, if there are more, those at evenly spaced quantiles in
     lexicographic order, with the number of quantiles at each as its weight. Equal rows are merged
     first, so that copies and weights are equivalent.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.data.subsampling import representative_rows
-    >>> X = np.array([[3.0], [1.0], [2.0], [1.0]])
-    >>> rows, weights = representative_rows(X, np.ones(4))
-    >>> X[rows, 0].tolist(), weights.tolist()
-    ([1.0, 2.0, 3.0], [2.0, 1.0, 1.0])
     """
     return select_representatives(X, weights, most)[:2]
 
@@ -181,9 +140,6 @@ def evenly_spaced_rows(data: Any, most: int) -> Array:
     """Return sorted indices of all rows, or of ``most`` of them, evenly spaced.
 
     Rows of a numeric array are spaced in lexicographic order, other objects by position.
-
-    >>> evenly_spaced_rows(np.array([[4.0], [3.0], [2.0], [1.0], [0.0]]), 2).tolist()
-    [1, 3]
     """
     n = len(data)
     if n <= most:

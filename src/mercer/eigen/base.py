@@ -29,26 +29,8 @@ Target = Literal["variance", "entropy"]
 class Selection:
     """Which eigenpairs are requested.
 
-    Parameters
-    ----------
-    target : {"variance", "entropy"}
-        By decreasing eigenvalue, or by decreasing entropy term.
-    n_components : int, float or None
-        A count, a fraction in (0, 1) of the trace or of V, or None for all positive eigenvalues.
-    trace, potential : float
-        The totals that a fraction refers to.
-    n_samples : int
-        Number of rows, for error messages.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.eigen.dense import choose_components
-    >>> from mercer.eigen import Selection
-    >>> values, terms = np.array([3.0, 2.0, 1.0]), np.array([0.1, 0.0, 0.4])
-    >>> by_entropy = Selection("entropy", 2, trace=6.0, potential=0.5, n_samples=10)
-    >>> choose_components(values, terms, 0.0, by_entropy).tolist()
-    [2, 0]
+    ``n_components`` is a count, a fraction in (0, 1) of the trace (target "variance") or of the
+    potential ("entropy"), or None for all positive eigenvalues. ``n_samples`` is for messages.
     """
 
     target: Target
@@ -119,18 +101,6 @@ class Eigenpairs:
         Smallest eigenvalue (or Ritz value) if it is negative beyond rounding error, else 0.
     products : int
         Number of products with one vector.
-
-    Examples
-    --------
-    >>> from mercer.data.points import Points
-    >>> from mercer.kernels import Gaussian
-    >>> from mercer.gram import Sample
-    >>> from mercer.eigen import Dense, Selection
-    >>> import numpy as np
-    >>> gram = Dense().gram(Sample(Gaussian(1.0), Points(np.array([[0.0], [0.1], [5.0]]))))
-    >>> selection = Selection("variance", 2, trace=3.0, potential=1.0, n_samples=3)
-    >>> Dense().solve(gram.problem(), selection).values.round(3)
-    array([1.995, 1.   ])
     """
 
     values: Array
@@ -149,16 +119,7 @@ class Eigenpairs:
 
 
 class OperatorChoice(Protocol):
-    """Settings from which a Gram operator is built.
-
-    ``can_grow`` is True if the operator is factored, so that it can absorb more points later.
-
-    Examples
-    --------
-    >>> from mercer.solvers import Dense, Fourier
-    >>> Dense().can_grow, Fourier().can_grow
-    (False, True)
-    """
+    """Settings from which a Gram operator is built."""
 
     @property
     def can_grow(self) -> bool:
@@ -169,14 +130,7 @@ class OperatorChoice(Protocol):
 
 
 class Eigensolver(Protocol):
-    """Settings of an algorithm that finds eigenpairs.
-
-    Examples
-    --------
-    >>> from mercer.solvers import Lanczos
-    >>> Lanczos(max_products=100)
-    Lanczos(max_products=100, stored=None)
-    """
+    """Settings of an algorithm that finds eigenpairs."""
 
     def solve(
         self, problem: EigenProblem, selection: Selection, *, random_state: int | None = None

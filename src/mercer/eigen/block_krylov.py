@@ -28,16 +28,7 @@ _NEARLY_ORTHOGONAL = 1e-9  # of vectors that stay orthonormal when their product
 
 
 class KrylovResult(NamedTuple):
-    """Leading eigenpairs, largest first.
-
-    Attributes
-    ----------
-    values : array of shape (k,)
-    vectors : array of shape (n, k)
-    converged : bool
-    products : int
-        Number of products with single vectors.
-    """
+    """Leading eigenpairs, largest first; ``products`` counts products with single vectors."""
 
     values: Array
     vectors: Array
@@ -57,23 +48,9 @@ def leading_eigenpairs(
 ) -> KrylovResult:
     """Find the k algebraically largest eigenpairs of a symmetric matrix.
 
-    Parameters
-    ----------
-    product : callable
-        ``A @ V`` for V of shape (size, b).
-    size, k : int
-    tolerance : float
-        Largest residual ``‖A v - λ v‖`` allowed, relative to the largest |eigenvalue|.
-    random_state : int or None
-        Seed of the start block.
-    max_passes : int
-        Largest number of products with a block.
-    width : int or None
-        Width of blocks, at least the largest multiplicity; None for k + 8.
-
-    Returns
-    -------
-    KrylovResult
+    ``product(V)`` multiplies a block. Residuals ``‖A v - λ v‖`` are at most ``tolerance``, relative
+    to the largest |eigenvalue|. Blocks of ``width`` (None for k + 8) columns find eigenvalues of at
+    most that multiplicity; at most ``max_passes`` blocks are multiplied.
     """
     width = min(size, k + _OVERSAMPLING if width is None else width)
     basis = _Basis(size, width, max(_BLOCKS * width, 6 * k), np.random.default_rng(random_state))

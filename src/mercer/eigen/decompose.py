@@ -343,8 +343,8 @@ def decompose(
     normalize : bool
         Divide K by the roots of its degrees: ``D^-½ K D^-½``.
     random_state : int or None
-        Seed of the iteration's random start (None: a new one each time); results do not depend on
-        it beyond rounding error.
+        Seed of the iteration's random start (None: a new one each time); results do not depend
+        on it beyond rounding error.
     planned : PlannedGram or None
         Plan and uncentered operator, if they exist already.
     at_most : bool
@@ -487,32 +487,10 @@ def eigenvalue_ranks(
 ) -> Array | None:
     """Return the 1-based ranks of eigenvalues of K among all; None if this costs too much.
 
-    Parameters
-    ----------
-    sample : Sample
-        The sample of K. K is computed again.
-    eigenvalues : array of shape (k,)
-        For weights as given by the user: in units of ``sample.unit``.
-    error : float
-        Bound on the error of the eigenvalues. Ranks are undefined if it is not small.
-    center : bool
-    at_least : int
-        Lower bound on the largest rank, if one is known. A large one is too costly at once.
-    products : int
-        Number of products with K that the fit took. Not many more leading eigenpairs are computed:
-        products with a block are faster, so this takes about as long as the fit.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.data.points import Points, validate_points
-    >>> from mercer.kernels import Gaussian
-    >>> from mercer.gram import Sample
-    >>> from mercer.eigen import eigenvalue_ranks
-    >>> X = np.arange(40.0).reshape(-1, 1)
-    >>> values = np.linalg.eigvalsh(Gaussian(1.0)(X))[::-1]
-    >>> eigenvalue_ranks(Sample(Gaussian(1.0), Points(X)), values[[0, 4]], error=1e-9).tolist()
-    [1, 5]
+    The eigenvalues are for weights as given by the user, in units of ``sample.unit``, with errors
+    of at most ``error``. ``at_least`` is a lower bound on the largest rank. Not many more leading
+    eigenpairs are computed than the fit took ``products`` with K: products with a block are faster,
+    so this takes about as long as the fit.
     """
     if sample.points.kind == "gram" or error > RANK_ERROR * eigenvalues.min():
         return None  # decompose counts the ranks of a precomputed matrix, which is not stored
@@ -540,18 +518,6 @@ def count_above(
     ``error`` bounds the error of the values. The number of leading eigenpairs, at first somewhat
     more than the lower bound ``at_least`` on the largest rank, is doubled until the last of them is
     below the smallest value.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.data.points import Points, validate_points
-    >>> from mercer.kernels import Gaussian
-    >>> from mercer.gram import Sample
-    >>> from mercer.eigen import Dense, count_above
-    >>> gram = Dense().gram(Sample(Gaussian(1.0), Points(np.arange(40.0).reshape(-1, 1))))
-    >>> values = np.linalg.eigvalsh(gram.dense())[::-1]
-    >>> count_above(gram.problem(), values[[0, 4]]).tolist()
-    [1, 5]
     """
     small = can_compute_all_eigenvalues(problem.size)
     limit = problem.size // 16 if small else problem.size // 2  # else all values are cheaper

@@ -168,17 +168,8 @@ class Tridiagonalized:
     """A symmetric matrix ``A = Q T Q'``, with eigenpairs of the tridiagonal matrix T.
 
     The eigenpairs of T take O(n²) operations, and each eigenvector of A takes 2 n² more. If few of
-    them are needed, this is up to three times as fast as a full decomposition.
-
-    Parameters
-    ----------
-    A : array of shape (n, n)
-        At least 2 rows; it is overwritten.
-
-    Attributes
-    ----------
-    values : array of shape (n,)
-        Eigenvalues of A and T, smallest first.
+    them are needed, this is up to three times as fast as a full decomposition. A, of at least two
+    rows, is overwritten; the eigenvalues increase.
     """
 
     def __init__(self, A: Array) -> None:

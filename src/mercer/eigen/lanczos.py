@@ -243,15 +243,7 @@ class _Ritz:
 
 
 class EntropySearch:
-    """One run of the iteration.
-
-    Parameters
-    ----------
-    problem : EigenProblem
-    selection : Selection
-        With target "entropy".
-    max_products : int
-    """
+    """One run of the iteration, for a selection by entropy."""
 
     def __init__(self, problem: EigenProblem, selection: Selection, max_products: int) -> None:
         self.problem = problem
@@ -423,21 +415,8 @@ class EntropySearch:
 class LanczosBasis:
     """An orthonormal Krylov basis from one vector, and the tridiagonal matrix in it.
 
-    Parameters
-    ----------
-    product : callable
-        Product of the matrix with one vector.
-    start : array of shape (n,)
-    max_steps : int
-    relative_error : float
-        Accuracy of a product, relative to the largest eigenvalue.
-
-    Attributes
-    ----------
-    diagonal, off_diagonal : list of float
-        Of the tridiagonal matrix; the last off-diagonal entry couples to the next vector.
-    ended : bool
-        Whether the Krylov space is exhausted, up to rounding error.
+    The last off-diagonal entry couples to the next vector. ``relative_error`` is the accuracy of a
+    product, relative to the largest eigenvalue; ``ended`` tells that the Krylov space is exhausted.
     """
 
     def __init__(
@@ -540,22 +519,11 @@ def largest_hidden_term(
 ) -> float:
     """Return the maximum of ``weight(x) ρ_m(x)`` over x > 0 away from known eigenvalues.
 
-    Parameters
-    ----------
-    diagonal, off_diagonal : arrays of shape (m,) and (m - 1,)
-        The tridiagonal matrix T of the recurrence, m ≥ 2.
-    known : array
-        Eigenvalues that have been found.
-    radius : float
-        Values of x closer than this to a known eigenvalue are excluded.
-    weight : callable
-        The term of an atom of mass 1 at x, a non-decreasing function: ``x / n`` for a Gram matrix,
-        V for the smaller Gram matrix of a factorization.
-    enough : float
-        The value to which the caller compares the result. Maxima far below it are not refined.
+    Values closer than ``radius`` to these are excluded. ``weight`` is the term of an atom of mass 1
+    at x, a non-decreasing function: ``x / n`` for a Gram matrix, V for the smaller Gram matrix of a
+    factorization. The recurrence has the tridiagonal matrix T, of order m ≥ 2. Maxima far below
+    ``enough``, to which the caller compares the result, are not refined.
 
-    Notes
-    -----
     In floating point the recurrence is that of a perturbed matrix, and it misses peaks around
     converged Ritz values that are narrower than the perturbation. The bound at the Ritz values is
     therefore computed from the eigenvectors of T, where it is exact: ``ρ_m(θ) = s_1²``.

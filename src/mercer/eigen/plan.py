@@ -124,25 +124,10 @@ _FOR_LABELS = Auto(largest_gram=5e8, largest_product=1.2e10)
 class Request:
     """What a fit asks for.
 
-    Parameters
-    ----------
-    target : {"variance", "entropy"}
-    n_components : int, float or None
-        A count, a fraction in (0, 1), or None for all.
-    solver : str or solver
-        "auto", "dense", "lanczos", "fourier", "nystrom", or a solver object.
-    normalize : bool
-        Whether K is divided by the roots of its degrees; needs an operator of K itself.
-    for_labels : bool
-        Whether only cluster labels are derived from the components. "auto" then stores no Gram
-        matrix above 0.5 GB and uses landmarks for products that cost more than 1.2e10 (20,000 rows
-        of 10 columns), because labels depend little on errors of single components.
-
-    Examples
-    --------
-    >>> from mercer.eigen import Request
-    >>> Request("entropy", 3).for_labels
-    False
+    With ``normalize``, K is divided by the roots of its degrees, which needs an operator of K
+    itself. With ``for_labels``, only cluster labels are derived from the components: "auto" then
+    stores no Gram matrix above 0.5 GB and uses landmarks for products that cost more than 1.2e10
+    (20,000 rows of 10 columns), because labels depend little on errors of single components.
     """
 
     target: Target
@@ -162,26 +147,8 @@ class Request:
 class Plan:
     """Operator and solver of a fit.
 
-    Attributes
-    ----------
-    operator : OperatorChoice
-        Builds the Gram operator.
-    eigensolver : Eigensolver or None
-        Finds the eigenpairs; None for a small problem, whose order is known once it is built.
-    fallback : Eigensolver or None
-        Used if the eigensolver does not converge, or cannot prove its selection.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.data.points import Points
-    >>> from mercer.kernels import Gaussian
-    >>> from mercer.gram import Sample
-    >>> from mercer.eigen import Request
-    >>> from mercer.eigen.plan import plan
-    >>> sample = Sample(Gaussian(1.0), Points(np.arange(40.0).reshape(-1, 1)))
-    >>> plan(sample, Request("variance", 2))
-    Plan(operator=Dense(only_selected=False), eigensolver=Dense(only_selected=False), fallback=None)
+    ``eigensolver`` is None for a small problem, whose order is known once it is built. ``fallback``
+    is used if the eigensolver does not converge, or cannot prove its selection.
     """
 
     operator: OperatorChoice
@@ -210,30 +177,7 @@ class Plan:
 
 
 def plan(sample: Sample, request: Request, budget: float | None = None) -> Plan:
-    """Choose operator and solver by the rules of this module.
-
-    Parameters
-    ----------
-    sample : Sample
-    request : Request
-    budget : float or None
-        Bytes; None for the current memory budget.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.data.points import Points
-    >>> from mercer.kernels import Gaussian
-    >>> from mercer.gram import Sample
-    >>> from mercer.eigen.plan import Request, plan
-    >>> for n in (500, 3000, 20_000):
-    ...     X = np.random.default_rng(0).normal(size=(n, 2))
-    ...     chosen = plan(Sample(Gaussian(0.3), Points(X)), Request("entropy", 3), budget=4e9)
-    ...     print(n, type(chosen.operator).__name__)
-    500 Dense
-    3000 Lanczos
-    20000 Fourier
-    """
+    """Choose operator and solver by the rules of this module, for a memory budget in bytes."""
     solver = request.chosen_solver
     case = Case(sample, request, memory_budget() if budget is None else budget, solver)
     if isinstance(solver, Auto):
@@ -548,18 +492,6 @@ def summing_gram(sample: Sample, box: tuple[Array, Array] | None = None) -> Gram
     """Return the cheapest operator for sums over K: features, a frequency grid, or one product.
 
     With a ``box`` the frequency grid covers the points of several samples.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.data.points import Points
-    >>> from mercer.kernels import Gaussian
-    >>> from mercer.gram import Sample
-    >>> from mercer.eigen import summing_gram
-    >>> X = np.random.default_rng(0).normal(size=(50, 2))
-    >>> gram = summing_gram(Sample(Gaussian(1.0), Points(X)))
-    >>> bool(np.isclose(gram.potential, Gaussian(1.0)(X).mean()))
-    True
     """
     if has_few_features(sample):
         return FiniteFeatures().gram(sample)
@@ -578,19 +510,7 @@ def has_few_features(sample: Sample) -> bool:
 
 
 def streaming_gram(sample: Sample, solver: Any = "auto") -> FactoredGram:
-    """Return an operator that can absorb more points: exact features, landmarks or a grid.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.data.points import Points
-    >>> from mercer.kernels import Gaussian
-    >>> from mercer.gram import Sample
-    >>> from mercer.eigen import streaming_gram
-    >>> X = np.random.default_rng(0).normal(size=(50, 2))
-    >>> type(streaming_gram(Sample(Gaussian(1.0), Points(X)))).__name__
-    'NystromGram'
-    """
+    """Return an operator that can absorb more points: exact features, landmarks or a grid."""
     choice = as_solver(solver)
     if isinstance(choice, Auto):
         choice = Nystrom(_LANDMARKS) if _feature_count(sample) is None else FiniteFeatures()
@@ -609,14 +529,7 @@ _NAMES: dict[str, Callable[[], Any]] = {
 
 
 def as_solver(solver: Any) -> Any:
-    """Return the solver object of a name; a solver object is returned unchanged.
-
-    Examples
-    --------
-    >>> from mercer.eigen import as_solver
-    >>> as_solver("lanczos")
-    Lanczos(max_products=2000, stored=None)
-    """
+    """Return the solver object of a name; a solver object is returned unchanged."""
     if isinstance(solver, str) and solver in _NAMES:
         return _NAMES[solver]()
     is_object = not isinstance(solver, str | type)

@@ -129,13 +129,10 @@ class VerifiedLanczos:
 def _leading_ritz_pairs(
     basis: LanczosBasis, k: int, limit: int, tie: float
 ) -> tuple[Array, Array, float, float] | None:
-    """Extend the basis until k Ritz pairs have converged.
+    """Extend the basis until k Ritz pairs have converged; None after ``limit`` steps.
 
-    Returns
-    -------
-    tuple or None
-        Values, smallest first, coefficients in the basis, the largest residual and the smallest
-        Ritz value; None if they did not converge within ``limit`` steps.
+    Returns their values, smallest first, the coefficients in the basis, the largest residual and
+    the smallest Ritz value.
     """
     check = k + 8
     while not (basis.ended or basis.steps >= limit):
@@ -162,21 +159,10 @@ def _leading_ritz_pairs(
 def is_complete(A: Array, values: Array, vectors: Array, gap: float) -> bool:
     """Return whether all other eigenvalues are proven to be below ``min(values) - gap``.
 
-    Parameters
-    ----------
-    A : array of shape (n, n)
-        Symmetric, of type float64; overwritten.
-    values : array of shape (k,)
-        Positive.
-    vectors : array of shape (n, k)
-    gap : float
-
-    Notes
-    -----
-    If a computed Cholesky factorization of B exists, then ``B + ε I`` is positive definite with
-    ``ε = (n + 2) eps tr B`` (Higham 2002, theorem 10.3: the error is at most γ |R'||R|, and
-    ``‖|R'||R|‖ ≤ ‖R‖_F² = tr B`` up to rounding error). The entries of B have errors below
-    ``(k + 3) eps`` of the sum of absolute values, whose norm is at most ``‖A‖_F + Σ θ + σ``.
+    A is overwritten. If a computed Cholesky factorization of B exists, then ``B + ε I`` is positive
+    definite with ``ε = (n + 2) eps tr B`` (Higham 2002, theorem 10.3: the error is at most γ
+    |R'||R|, and ``‖|R'||R|‖ ≤ ‖R‖_F² = tr B`` up to rounding error). The entries of B have errors
+    below ``(k + 3) eps`` of the sum of absolute values, whose norm is at most ``‖A‖_F + Σ θ + σ``.
     """
     n, k = vectors.shape
     smallest, total = float(values.min()), float(values.sum())

@@ -88,24 +88,11 @@ class Expansion(ABC):
 
 @dataclass(frozen=True, eq=False)
 class KernelExpansion(Expansion):
-    """``f_i(x) = Σ_j c_ji k(x, x_j) - offset_i``.
+    """``f_i(x) = Σ_j c_ji k(x, x_j) - offset_i`` with ``c_ji = √w_j e_ji / √λ_i``.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Fitted.
-    points : Points
-        The training points x_j (column indices for a precomputed kernel).
-    coefficients : array of shape (n, k)
-        c_ji = √w_j e_ji / √λ_i.
-    weights : array of shape (n,) or None
-        w, for the mean embedding.
-    diagonal : array of shape (n,)
-        k(x_j, x_j) of the (centered) kernel.
-    offset : array of shape (k,) or None
-        Value of the uncentered f_i at the mean in feature space; None if not centered.
-    potential : float
-        Squared norm of the mean in feature space.
+    ``diagonal`` is k(x_j, x_j) of the (centered) kernel, ``offset`` the value of the uncentered f_i
+    at the mean in feature space (None if not centered), ``potential`` the squared norm of this
+    mean.
     """
 
     kernel: Kernel

@@ -90,15 +90,8 @@ class ExactFeatures(FeatureMap):
 class FeatureExpansion(Expansion):
     """``f_i(x) = (φ(x) - mean)' b_i``: evaluated without the training points.
 
-    Parameters
-    ----------
-    features : FeatureMap
-    points : Points
-        The training points, used by :meth:`at_training` and ``training_squared_norms`` only.
-    directions : array of shape (m, k)
-        Unit eigenvectors b_i of Φ*Φ.
-    mean : array of shape (m,) or None
-        Mean feature; None if not centered.
+    The columns b_i of ``directions`` are unit eigenvectors of Φ*Φ; ``mean`` is None if not
+    centered.
     """
 
     features: FeatureMap
@@ -252,16 +245,7 @@ class SmallProblem(EigenProblem):
 
 
 class ExplicitGram(FactoredGram):
-    """Gram operator of explicit features; the rows ``√w φ(x)`` of Φ are computed in chunks.
-
-    Parameters
-    ----------
-    features : FeatureMap
-    points : Points
-    weights : array or None
-    center : bool
-        Subtract the (weighted) mean feature.
-    """
+    """Gram operator of explicit features; the rows ``√w φ(x)`` of Φ are computed in chunks."""
 
     def __init__(
         self,

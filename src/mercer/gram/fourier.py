@@ -54,10 +54,9 @@ class FrequencyGrid:
     ----------
     widths : array of shape (d,)
         Units of ``center``: the bandwidths, or 1 for a kernel with a metric.
-    center : array of shape (d,)
-        Center of the box that contains the training points.
-    half_box : array of shape (d,)
-        Half extent of the box in bandwidths, as are all lengths below.
+    center, half_box : arrays of shape (d,)
+        Center of the box that contains the training points, and its half extent in bandwidths,
+        as are all lengths below.
     reach : float
         Distance from the box beyond which the kernel is 0 (up to the tolerance).
     period : array of shape (d,)
@@ -247,18 +246,9 @@ _BATCH_SIZE = 2**18  # numbers that are transformed at a time; more do not fit t
 
 
 class FourierGram(FactoredGram):
-    """``K = ΦΦ*`` with Fourier features as columns.
+    """``K = ΦΦ*`` with Fourier features as columns, for a Gaussian or Matérn kernel.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Gaussian or Matérn, fitted.
-    points : Points
-    weights : array or None
-    grid : FrequencyGrid
-    center : bool
-    only_mean : bool
-        Whether only the mean feature and V are needed, which takes a transform of half the size.
+    With ``only_mean``, only the mean feature and V are computed, by a transform of half the size.
     """
 
     def __init__(
@@ -461,19 +451,8 @@ def _feature_sums(
 class FourierExpansion(Expansion):
     """``f_i(x) = Σ_m b_mi exp(i θ_m x) - shift_i``: evaluated without the training points.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    points : Points
-        The training points, used by :meth:`at_training` and ``training_squared_norms`` only.
-    grid : FrequencyGrid
-    coefficients : complex array of shape (k, *grid.shape)
-    shift : array of shape (k,)
-        f_i at the mean in feature space; 0 if not centered.
-    mean : complex array of the grid's shape, or None
-        Coefficients of the mean embedding; None if not centered.
-    potential : float
-        Squared norm of the mean embedding; 0 if not centered.
+    ``shift`` is f_i at the mean in feature space, ``mean`` the coefficients of the mean embedding,
+    and ``potential`` its squared norm: 0, None and 0 if not centered.
     """
 
     kernel: Kernel

@@ -68,18 +68,12 @@ class EigenProblem(ABC):
 
     For a direct Gram operator the matrix is A itself. For a factored one, ``A = ΦΦ*``, it is the
     small matrix Φ*Φ, which has the same non-zero eigenvalues; its start vector Φ*√w contributes a
-    factor √λ to every overlap, which ``term_of_mass`` and ``overlaps`` undo.
+    factor √λ to every overlap, which ``term_of_mass`` and ``overlaps`` undo. The Krylov space of
+    the start vector contains all eigenvectors with a non-zero entropy term.
 
-    Attributes
-    ----------
-    size : int
-        Number of rows.
-    start : array of shape (size,)
-        Its Krylov space contains all eigenvectors with a non-zero entropy term.
-    relative_error : float
-        Accuracy of a product, relative to the largest eigenvalue.
-    has_entropy : bool
-        Whether eigenvectors may overlap with the start vector; False for a centered matrix.
+    ``relative_error`` is the accuracy of a product, relative to the largest eigenvalue;
+    ``has_entropy`` is False for a centered matrix, whose eigenvectors do not overlap with the start
+    vector.
     """
 
     size: int
@@ -127,20 +121,8 @@ class EigenProblem(ABC):
 class GramOperator(ABC):
     """``A = W^½ K W^½``: products, and what estimators need besides.
 
-    Parameters
-    ----------
-    size : int
-        Number of points.
-    precision : dtype
-        Floating type of the kernel values.
-    weights : array of shape (size,) or None
-    total : float or None
-        n, the sum of the weights, if it is known.
-
-    Attributes
-    ----------
-    rows : int
-        Number of rows with a positive weight; batches that were absorbed count.
+    ``total`` is n, the sum of the weights, if it is known; ``rows`` the number of rows with a
+    positive weight, with those of batches that were absorbed.
     """
 
     def __init__(
@@ -312,18 +294,7 @@ class KernelGram(DirectGram):
 
 
 class DenseGram(KernelGram):
-    """A stored Gram matrix.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Fitted.
-    points : Points
-        For a precomputed kernel its column indices, with ``matrix`` given.
-    weights : array or None
-    matrix : array of shape (n, n) or None
-        K, if the user provides it; it is never written to.
-    """
+    """A stored Gram matrix: K of the points, or the user's ``matrix``, which is not written to."""
 
     def __init__(
         self,
@@ -380,15 +351,7 @@ class DenseGram(KernelGram):
 
 
 class BlockedGram(KernelGram):
-    """A Gram matrix that is never stored: every product evaluates the kernel again, in threads.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Fitted.
-    points : Points
-    weights : array or None
-    """
+    """A Gram matrix that is never stored: every product evaluates the kernel again, in threads."""
 
     @cached_property
     def _tiles(self) -> Tiles:
@@ -422,13 +385,6 @@ class ChunkedGram(BlockedGram):
     A tile needs two blocks of points, so blocks are sent between workers; each is sent to a worker
     once and stored there. Every product also sends vectors of n numbers. The fitted model contains
     the points, as with every exact solver.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Fitted.
-    points : ChunkedPoints
-    weights : lazy array or None
     """
 
     def __init__(self, kernel: Kernel, points: ChunkedPoints, weights: Any = None) -> None:

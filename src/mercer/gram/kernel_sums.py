@@ -81,17 +81,9 @@ Run = Callable[[Sequence[Array], Callable[[Sequence[Array]], Any]], Any]
 
 @dataclass(frozen=True, eq=False)
 class _Boxes:
-    """Boxes around points, in rotated coordinates.
+    """Boxes around consecutive points, in rotated coordinates; ``starts`` is where each begins.
 
-    Attributes
-    ----------
-    starts : array of shape (boxes + 1,)
-        Where the points of each box begin.
-    centers, half_widths : array of shape (boxes, d)
-    log_masses : array of shape (boxes,)
-        ``log Σ_j exp b_j`` over a box.
-    least_squares : array of shape (boxes,)
-        The smallest s_j² of a box.
+    ``log_masses`` are ``log Σ_j exp b_j`` over a box, ``least_squares`` the smallest s_j².
     """
 
     starts: Array
@@ -124,17 +116,9 @@ class _Boxes:
 class GaussianSums:
     """The function log f, prepared for evaluation at many points.
 
-    Attributes
-    ----------
-    origin : array of shape (d,)
-    rotation : array of shape (d, d)
-        Principal axes of the x_j, along which boxes are narrower.
-    factors : array of shape (n, d + 3)
-        Right factors of the exponents, ordered by box.
-    boxes, cells : _Boxes
-        A cell consists of several boxes.
-    scale : float
-        The largest s_j.
+    Boxes are narrower along the principal axes of the x_j, the columns of ``rotation``. ``factors``
+    are the right factors of the exponents, ordered by box; a cell consists of several boxes.
+    ``scale`` is the largest s_j.
     """
 
     origin: Array
@@ -253,21 +237,7 @@ def worth_boxes(n: int, m: int) -> bool:
 def gaussian_sums(points: Array, offsets: Array, inverses: Array) -> GaussianSums | None:
     """Prepare log f; return None if points are too far apart, in bandwidths, for products.
 
-    Parameters
-    ----------
-    points : array of shape (n, d)
-        The x_j, in double precision.
-    offsets : array of shape (n,)
-        The b_j; -inf for points with zero weight, but not for all points.
-    inverses : array of shape (n,)
-        The s_j, inverse bandwidths.
-
-    Examples
-    --------
-    >>> points = np.array([[0.0, 0.0], [2.0, 0.0]])
-    >>> sums = gaussian_sums(points, np.log([0.5, 0.5]), np.ones(2))
-    >>> sums(np.array([[1.0, 0.0]])).round(6)
-    array([-0.5])
+    The offsets b_j are -inf for points with zero weight; the inverse bandwidths are the s_j.
     """
     used = offsets > -np.inf
     points, offsets, inverses = points[used], offsets[used], inverses[used]
@@ -351,22 +321,12 @@ _PAIRS_PER_GROUP = 4_000_000  # pairs of a point and its neighbor
 
 @dataclass
 class WindowSum:
-    """``f(x) = Σ_j c_j k(x, x_j)`` with the unnormalized kernel.
+    """``f(x) = Σ_j c_j k(x, x_j)`` with the unnormalized kernel and coefficients of any sign.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Fitted.
-    points : Points
-        The x_j.
-    coefficients : array of shape (n,)
-        The c_j, of any sign; lazy for points in chunks.
-    waves : Expansion or None
-        The same function in Fourier features, if available; used where f is well above the
-        tolerance of the frequency grid.
-    boxes : bool
-        Whether large sums on the logarithmic scale may skip boxes of points that are negligible,
-        with a relative error of at most 1e-6: for a Gaussian kernel and nonnegative coefficients.
+    ``waves`` is the same function in Fourier features, if available; it is used where f is well
+    above the tolerance of the frequency grid. ``boxes`` tells whether large sums on the logarithmic
+    scale may skip boxes of points that are negligible, with a relative error of at most 1e-6: for a
+    Gaussian kernel and nonnegative coefficients.
     """
 
     kernel: Kernel
@@ -557,15 +517,7 @@ class WindowSum:
 
 @dataclass(frozen=True)
 class _GridEvaluation:
-    """Sums on the frequency grid, and the rows at which these are not accurate.
-
-    Attributes
-    ----------
-    waves : Expansion or None
-        None if there is no grid; then no row is accurate.
-    noise : float
-        Absolute error of sums on the grid.
-    """
+    """Sums on the frequency grid (if there is one), with the absolute error ``noise``."""
 
     waves: Expansion | None
     noise: float

@@ -58,22 +58,10 @@ def choose_landmarks(
 ) -> LandmarkFeatures:
     """Choose at most ``count`` landmarks among the points.
 
-    Pivots are chosen among at most 100 rows per landmark, or fewer if the memory is limited. If
-    there are more rows, a uniform subsample is used: more rows cost time and change little.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Positive semi-definite.
-    points : Points
-    weights : array or None
-        Rows are drawn with probability proportional to the weighted diagonal.
-    count : int
-    tolerance : float
-        Stop early when the unexplained fraction of the trace falls below this.
-    random_state : int or None
-    memory : int
-        Bytes for the factor.
+    Pivots are chosen among at most 100 rows per landmark, or fewer if the ``memory`` for the factor
+    is limited. If there are more rows, a subsample is used: more rows cost time and change little.
+    Rows are drawn with probability proportional to the weighted diagonal, until the unexplained
+    fraction of the trace falls below the tolerance.
     """
     rng = np.random.default_rng(random_state)
     max_rows = min(memory // (points.dtype.itemsize * count), _MAX_ROWS_PER_LANDMARK * count)
@@ -172,13 +160,6 @@ class LandmarkFeatures(FeatureMap):
     """Nyström features ``φ(x) = L⁻¹ k(S, x)`` of landmarks S, with ``L L' = k(S, S)``.
 
     The approximation is exact if one of the two points is a landmark.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    landmarks : Points
-    factor : array of shape (m, m)
-        L, lower triangular.
     """
 
     kernel: Kernel

@@ -144,23 +144,10 @@ def trigonometric_sums(
 ) -> Array:
     r"""Return :math:`t_m = \sum_j w_j e^{-i m \cdot x_j}` in FFT order (type 1).
 
-    Parameters
-    ----------
-    angles : sequence of d arrays of shape (n,)
-        Coordinates of the points, with period 2π.
-    weights : real array of shape (n,) or (k, n)
-    modes : sequence of d odd int
-        Number of frequencies per dimension, from ``-(N - 1)/2`` to ``(N - 1)/2``.
-    tolerance : float
-        Largest error relative to Σ|w_j|.
-    run : callable
-        Starts threads. Each has a grid of its own.
-    workers : int
-        Threads of the FFT.
-
-    Returns
-    -------
-    complex array of shape (\*modes) or (k, \*modes)
+    The coordinates of the points have period 2π; weights are real, of shape (n,) or (k, n). The odd
+    number N of frequencies per dimension means ``-(N - 1)/2`` to ``(N - 1)/2``. Errors are at most
+    ``tolerance`` Σ|w_j|. ``run`` starts threads, each with a grid of its own; the FFT uses
+    ``workers`` threads.
     """
     batch = np.atleast_2d(np.asarray(weights, float))
     spreading = _spreading(tuple(map(int, modes)), len(angles[0]), float(tolerance))
@@ -186,21 +173,9 @@ def real_series(
 ) -> Array:
     r"""Return :math:`f(x_j) = \sum_m b_m e^{i m \cdot x_j}` of k real functions (type 2).
 
-    Parameters
-    ----------
-    coefficients : complex array of shape (k, N_1, …, N_d)
-        In FFT order, each N odd, with :math:`b_{-m} = \bar b_m`.
-    angles : sequence of d arrays of shape (n,)
-    tolerance : float
-        Largest error relative to Σ|b_m|.
-    run, workers
-        See :func:`trigonometric_sums`.
-    out : array of shape (n, k) or None
-        Where to write the values.
-
-    Returns
-    -------
-    array of shape (n, k)
+    The coefficients, of shape (k, N_1, …, N_d), are in FFT order, each N odd, with
+    :math:`b_{-m} = \bar b_m`. Errors are at most ``tolerance`` Σ|b_m|. ``run`` and ``workers`` as
+    in :func:`trigonometric_sums`; the values are written to ``out``, if given.
     """
     k, *modes = coefficients.shape
     n = len(angles[0])
@@ -353,16 +328,9 @@ def _complete(half: Array, modes: tuple[int, ...]) -> Array:
 class _SortedPoints:
     """Points in the order of their blocks.
 
-    Attributes
-    ----------
-    order : array of shape (n,)
-        ``order[i]`` is the index of the i-th sorted point.
-    positions : list of d arrays of shape (n,)
-        Positions in the block, from -1 to 1.
-    cuts : array of int
-        Ends of the pieces: points of one block and one task.
-    corners : array of shape (pieces, d)
-        First grid point, in the padded grid, near the block of each piece.
+    ``order[i]`` is the index of the i-th sorted point; its positions in the block are from -1 to 1.
+    ``cuts`` are the ends of the pieces, points of one block and one task, and ``corners`` the first
+    grid points, in the padded grid, near the block of each piece.
     """
 
     order: Array
@@ -513,16 +481,7 @@ def _finufft() -> Any:
 def fourier_sums(
     angles: Sequence[Array], weights: Array, modes: tuple[int, ...], tolerance: float
 ) -> Array:
-    """Return ``t_m = Σ_j w_j exp(-i m x_j)`` in FFT order (type 1).
-
-    Parameters
-    ----------
-    angles : sequence of d arrays of shape (n,)
-    weights : real array of shape (n,)
-    modes : tuple of d odd int
-    tolerance : float
-        Of the sums, relative to Σ|w_j|.
-    """
+    """Return ``t_m = Σ_j w_j exp(-i m x_j)`` in FFT order (type 1), up to ``tolerance`` Σ|w_j|."""
     if uses_finufft():
         plan = _plan(1, modes, 1, -1, tolerance)
         plan.setpts(*angles)
@@ -536,16 +495,10 @@ def fourier_sums(
 def fourier_series(
     coefficients: Array, angles: Sequence[Array], tolerance: float, out: Array
 ) -> None:
-    """Write ``Σ_m b_m exp(i m x)`` of k real functions at n points to an array (type 2).
+    """Write ``Σ_m b_m exp(i m x)`` of k real functions to ``out``, of shape (n, k) (type 2).
 
-    Parameters
-    ----------
-    coefficients : complex array of shape (k, N_1, …, N_d)
-        In FFT order.
-    angles : sequence of d arrays of shape (n,)
-    tolerance : float
-        Of the values, relative to Σ|b_m|.
-    out : array of shape (n, k)
+    The coefficients, of shape (k, N_1, …, N_d), are in FFT order. The tolerance is relative to
+    Σ|b_m|.
     """
     if not uses_finufft():
         real_series(coefficients, angles, tolerance, run_in_threads, thread_count(), out)

@@ -22,17 +22,7 @@ _MIN_DEGREE = 1e-8  # relative to the mean
 
 
 class SparseGram(KernelGram):
-    """A stored Gram matrix of a kernel with few non-zero values.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Fitted, with ``is_sparse``.
-    points : Points
-    weights : array or None
-    matrix : sparse array or None
-        K, if it differs from the kernel's, for example by additional edges.
-    """
+    """A stored Gram matrix with few non-zero values: the kernel's, or a given ``matrix``."""
 
     def __init__(
         self,
@@ -70,17 +60,13 @@ class SparseGram(KernelGram):
 class NormalizedGram(DirectGram):
     r"""Degree-normalized Gram operator, :math:`D^{-1/2} W^{1/2} K W^{1/2} D^{-1/2}`.
 
-    The degrees are :math:`d_i = \sum_j w_j k(x_i, x_j)`. The largest eigenvalue is 1, with the
-    eigenvector :math:`\sqrt{w_i d_i}` and one such eigenvector for each connected component.
+    The degrees are :math:`d_i = \sum_j w_j k(x_i, x_j)`; kernel values must not be negative. The
+    largest eigenvalue is 1, with the eigenvector :math:`\sqrt{w_i d_i}` and one such eigenvector
+    for each connected component.
 
-    Parameters
-    ----------
-    base : KernelGram
-        Its kernel values must not be negative.
-    loops : bool
-        Whether a point is its own neighbor. Without loops a row of weight w counts as w copies,
-        each connected with the w - 1 others, and the extension to new points is that of the graph
-        with the new point.
+    ``loops`` tells whether a point is its own neighbor. Without loops a row of weight w counts as w
+    copies, each connected with the w - 1 others, and the extension to new points is that of the
+    graph with the new point.
     """
 
     def __init__(self, base: KernelGram, loops: bool = True) -> None:
@@ -153,17 +139,8 @@ class NormalizedGram(DirectGram):
 class NormalizedExpansion(Expansion):
     r"""``f_i(x) = Σ_j c_ji k(x, x_j) / √d(x)`` with the degree ``d(x) = Σ_j w_j k(x, x_j)``.
 
-    It is 0 at points whose kernel with all training points is 0.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Fitted.
-    points : Points
-    coefficients : array of shape (n, k)
-        c_ji = √w_j e_ji / √(λ_i d_j).
-    degrees : array of shape (n,)
-    weights : array of shape (n,) or None
+    The coefficients are ``c_ji = √w_j e_ji / √(λ_i d_j)``. The functions are 0 at points whose
+    kernel with all training points is 0.
     """
 
     kernel: Kernel

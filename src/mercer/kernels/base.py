@@ -57,13 +57,8 @@ _MAX_DEPTH = 100
 class FitParts(NamedTuple):
     """The kernels inside a composite kernel, each with the training data that it compares.
 
-    Attributes
-    ----------
-    parts : sequence of (Kernel, data, weights)
-    assemble : callable
-        Takes the fitted parts, in the same order, and returns the fitted composite kernel.
-    label : str
-        Name of the data in error messages; empty if the composite compares all columns.
+    ``parts`` are triples of kernel, data and weights; ``assemble`` takes the fitted parts, in the
+    same order, and returns the fitted composite kernel. ``label`` names the data in error messages.
     """
 
     parts: Sequence[tuple[Kernel, Any, Array | None]]

@@ -38,15 +38,7 @@ _ROWS_PER_BLOCK = 4096
 
 @dataclass(frozen=True, eq=False)
 class Observed:
-    """Observed values whose mean embedding represents a missing one.
-
-    Parameters
-    ----------
-    cells : array
-        The values, in the form that the inner kernel compares.
-    weights : array
-        Their normalized weights, which sum to 1.
-    """
+    """Observed values whose mean embedding represents a missing one; their weights sum to 1."""
 
     cells: Array
     weights: Array

@@ -58,25 +58,10 @@ _N_RECURRENCES = 10
 def self_convolution(kernel: Kernel, d: int | None = None) -> Kernel:
     """Return a kernel whose density is the convolution of a kernel's density with itself.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Gaussian, Laplacian, Matern, or a sum of them (see the notes).
-    d : int or None
-        Number of columns. Gaussian and Laplacian kernels do not need it.
-
-    Notes
-    -----
     The self-convolution of a sum contains the convolutions of all pairs of terms. They have closed
     forms for Gaussian and Laplacian terms of any bandwidths, and for Matérn terms with the same
-    ``bandwidth² / nu``. All other kernels raise ValueError.
-
-    Examples
-    --------
-    >>> from mercer.kernels import Matern
-    >>> from mercer.kernels.densities import self_convolution
-    >>> self_convolution(Matern(1.0, nu=0.5), d=2)
-    Matern(bandwidth=2.0, nu=2.0)
+    ``bandwidth² / nu``. All other kernels raise ValueError. Gaussian and Laplacian kernels do not
+    need the number of columns d.
     """
     terms = _density_terms(kernel)
     if len(terms) == 1:
@@ -169,19 +154,6 @@ class CoordinateConvolution(Kernel):
 
     which is :math:`(1 + u/b)\,e^{-u/b}/4b` if a = b. The kernel is this product divided by its
     value at u = 0.
-
-    Parameters
-    ----------
-    first : Laplacian
-    second : Laplacian or Gaussian
-
-    Examples
-    --------
-    >>> from mercer.kernels import Laplacian
-    >>> from mercer.kernels.densities import CoordinateConvolution
-    >>> kernel = CoordinateConvolution(Laplacian(1.0), Laplacian(1.0))
-    >>> kernel([[0.0]], [[0.0], [1.0]]).round(4), round(kernel.normalizer(1), 12)
-    (array([[1.    , 0.7358]]), 4.0)
     """
 
     def __init__(self, first: Laplacian, second: Laplacian | Gaussian) -> None:
@@ -292,22 +264,9 @@ def column_bandwidths(kernel: Kernel, d: int) -> Array:
 
 
 def column_cdf(kernel: Kernel, differences: Array, bandwidth: float) -> Array:
-    """Return the distribution function of a kernel in one dimension.
+    """Return the distribution function of a kernel in one dimension at ``differences``, x - x_j.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Gaussian, Laplacian, Matern or Epanechnikov.
-    differences : array
-        x - x_j.
-    bandwidth : float
-        That of the column, instead of the kernel's own.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> column_cdf(Gaussian(2.0), np.array([0.0, 3.92]), 2.0).round(3)
-    array([0.5  , 0.975])
+    The bandwidth is that of the column, instead of the kernel's own.
     """
     u = differences / bandwidth
     if isinstance(kernel, Gaussian) or (isinstance(kernel, Matern) and kernel.nu == np.inf):
@@ -360,13 +319,7 @@ def _mixture_tail(r: Array, nu: float) -> Array:
 
 
 def reach(kernel: Kernel, d: int) -> Array:
-    """Return the distance along every column over which a kernel decays to a negligible fraction.
-
-    That is ``k(r + reach) / k(r) < 1e-17`` for every r.
-
-    >>> reach(Gaussian(2.0), 1)
-    array([18.])
-    """
+    """Return the distance along every column with ``k(r + reach) / k(r) < 1e-17`` for every r."""
     found = [
         _reach_of_term(term) * column_bandwidths(term, d) for _, term in density_terms(kernel, d)
     ]
@@ -387,14 +340,9 @@ def _reach_of_term(kernel: Kernel) -> float:
 
 
 class LogDerivatives(NamedTuple):
-    """Log density (up to a constant), its gradient and the matrices of the mean shift.
+    """Log density (up to a constant), its gradient, and the matrices of the mean shift.
 
-    Attributes
-    ----------
-    logs : array of shape (m,)
-    gradient : array of shape (m, d)
-    precisions : array of shape (m, d, d) or None
-        ``Σ_j r_j C_j``; None if a kernel is not differentiable.
+    ``precisions`` are ``Σ_j r_j C_j``, or None if a kernel is not differentiable.
     """
 
     logs: Array
@@ -412,15 +360,8 @@ def radial_derivatives(
 ) -> LogDerivatives:
     """Return the derivatives with respect to U for ``C_j = slopes_ij I``.
 
-    Parameters
-    ----------
-    U : array of shape (m, d)
-    V : array of shape (n, d)
-    logs : array of shape (m, n)
-        ``log |a_j k_j|``; overwritten.
-    slopes : array of shape (m, n) or (n,)
-    signs : array of shape (n,)
-        Signs of the a_j.
+    ``logs`` are ``log |a_j k_j|``, of shape (m, n), and are overwritten; ``signs`` those of the
+    a_j.
     """
     total, shares = term_fractions(logs, signs)
     shares *= slopes
@@ -478,16 +419,8 @@ def term_fractions(logs: Array, signs: Array) -> tuple[Array, Array]:
 def sum_derivatives(kernel: Kernel, X: Array, Y: Array, coefficients: Array) -> LogDerivatives:
     """Return the derivatives of ``log Σ_j c_j k(x, y_j) / ∫k`` at the rows of X.
 
-    The gradient is NaN where the sum is not positive. Laplacian kernels have no second matrix,
-    and the gradient at their kinks is that of the other terms.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.kernels import Gaussian
-    >>> X = np.array([[1.0]])
-    >>> sum_derivatives(Gaussian(2.0), X, np.zeros((1, 1)), np.ones(1)).gradient
-    array([[-0.25]])
+    The gradient is NaN where the sum is not positive. Laplacian kernels have no second matrix, and
+    the gradient at their kinks is that of the other terms.
     """
     terms = density_terms(kernel, X.shape[1])
     if len(terms) > 1 and (coefficients < 0).any():

@@ -55,20 +55,8 @@ class NeighborPairs(NamedTuple):
 class Reference:
     """The training sample of a kernel that compares points with their neighbors.
 
-    Parameters
-    ----------
-    rows : array, frame or list
-        The training rows with positive weight; of vectors the distinct ones.
-    masses : array
-        Their multiplicities, which sum to the sample size.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.kernels.neighbors import reference_of
-    >>> reference = reference_of(np.array([[0.0], [1.0], [3.0], [3.0]]), np.ones(4))
-    >>> reference.squared_radii(np.array([[0.0], [3.0]]), 2, None)
-    array([9., 9.])
+    The rows have positive weight, and those of vectors are distinct. ``masses`` are their
+    multiplicities, which sum to the sample size.
     """
 
     rows: Any
@@ -170,15 +158,8 @@ def neighbor_pairs(
 ) -> NeighborPairs:
     """Return all pairs whose squared distance is at most the squared radius of the row of X.
 
-    Parameters
-    ----------
-    X, Y : arrays, frames or lists
-    radii : array of shape (len(X),)
-        Squared radii.
-    count : int
-        Expected number of neighbors of a row; more are found if necessary.
-    kernel : Kernel or None
-        The kernel that induces the distance; None for the Euclidean distance.
+    ``count`` neighbors of a row are expected; more are found if necessary. The kernel induces the
+    distance; None means the Euclidean distance.
     """
     limits = radii * (1 + _TIE)
     found: list[NeighborPairs] = []

@@ -51,14 +51,9 @@ _BISECTIONS = 60  # enough for double precision
 class SpectralDensity:
     """Fourier transform of a kernel of unit bandwidth with k(0) = 1: a density (Bochner).
 
-    Parameters
-    ----------
-    density : callable
-        The density at squared angular frequency |ω|², in d dimensions.
-    cutoff : callable
-        Angular frequency beyond which the density has less than a given mass.
-    reach : callable
-        Distance beyond which the kernel is below a given value.
+    ``density`` takes squared angular frequencies |ω|², ``cutoff`` returns the angular frequency
+    beyond which the density has less than a given mass, and ``reach`` the distance beyond which the
+    kernel is below a given value.
     """
 
     density: Callable[[Array], Array]
@@ -616,15 +611,7 @@ def _debye(p: Any, nu: float) -> Any:
 
 
 def sample_metric(rule: str, data: Any, weights: Array | None) -> Array:
-    """Return the metric that a rule names: the covariance matrix of a sample.
-
-    Parameters
-    ----------
-    rule : {"covariance"}
-    data : array of shape (n, d) or PointSet
-    weights : array of shape (n,) or None
-        None for a PointSet, which has its weights.
-    """
+    """Return the metric that a rule names: the covariance matrix of a sample."""
     if rule != "covariance":
         raise ValueError(f"Gaussian(metric={rule!r}) must be None, 'covariance' or a matrix.")
     if isinstance(data, PointSet):

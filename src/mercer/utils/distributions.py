@@ -25,14 +25,7 @@ _ENTRIES_PER_BLOCK = 2**22
 
 @dataclass(frozen=True, eq=False)
 class GaussianTerms:
-    """Terms with a common covariance matrix.
-
-    Attributes
-    ----------
-    coefficients : array of shape (m,)
-    means : array of shape (m, d)
-    covariance : array of shape (d, d)
-    """
+    """Terms with a common covariance matrix."""
 
     coefficients: Array
     means: Array
@@ -110,20 +103,8 @@ def invert_increasing(
 ) -> Array:
     """Return the x with ``function(x) = targets``, by Newton's method within brackets.
 
-    Parameters
-    ----------
-    function, derivative : callable
-        An increasing function, and its derivative.
-    targets : array of shape (m,)
-        Values strictly between the limits of the function.
-    low, high : float
-        Ends of an interval, which is extended until it contains all solutions.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> invert_increasing(np.exp, np.exp, np.array([2.0]), 0.0, 0.1).round(6)
-    array([0.693147])
+    The targets are strictly between the limits of the function. The interval from ``low`` to
+    ``high`` is extended until it contains all solutions.
     """
     order = np.argsort(targets, kind="stable")
     y = targets[order]

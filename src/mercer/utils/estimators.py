@@ -86,14 +86,6 @@ class MercerBase:
 
     Public methods and properties ignore underflow: kernel values of distant points underflow to 0,
     which is correct, and the caller's ``np.errstate(all="raise")`` must not make this an error.
-
-    Examples
-    --------
-    >>> from mercer.kernels import Gaussian
-    >>> Gaussian(gamma=0.5)
-    Traceback (most recent call last):
-    TypeError: Gaussian() got an unexpected keyword argument 'gamma'. gamma=0.5 is bandwidth=1:
-    bandwidth = 1 / sqrt(2 * gamma).
     """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
@@ -138,22 +130,6 @@ def all_or_nothing(
 
     Otherwise an exception (invalid data, a warning turned into an error, Ctrl-C) could leave
     attributes of the new sample next to those of the previous fit.
-
-    Examples
-    --------
-    >>> from mercer.utils.estimators import all_or_nothing
-    >>> class Model:
-    ...     @all_or_nothing
-    ...     def fit(self, x):
-    ...         self.first_ = x[0]
-    ...         self.second_ = x[1]
-    >>> model = Model()
-    >>> model.fit([1, 2])
-    >>> model.fit([3])
-    Traceback (most recent call last):
-    IndexError: list index out of range
-    >>> vars(model)
-    {'first_': 1, 'second_': 2}
     """
 
     @wraps(fit)

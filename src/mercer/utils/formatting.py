@@ -120,19 +120,7 @@ class Markup(str):
 def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], note: str = "") -> str:
     """Return an HTML table; cells are escaped unless they are :class:`Markup`.
 
-    Parameters
-    ----------
-    caption : str
-    head : sequence of str
-    rows : iterable of sequences of str
-        The first cell is the header of the row.
-    note : str
-        Text below the table.
-
-    Examples
-    --------
-    >>> "<td" in table("Ages", ["name", "age"], [["Ann", "7"]])
-    True
+    The first cell of a row is its header; ``note`` is a text below the table.
     """
     line = "".join(_cell("th", text, scope="col") for text in head)
     body = "".join(f"<tr>{_row(cells)}</tr>" for cells in rows)

@@ -46,11 +46,8 @@ def as_frame(X: Any) -> Any:
     """Return a table of polars or pyarrow as a pandas data frame; anything else unchanged.
 
     Arrow columns of a pandas data frame are converted too: dates become datetimes, dictionaries
-    categoricals. Integers and booleans with missing values become objects, because floats would
-    not distinguish integers above 2⁵³.
-
-    >>> as_frame([[1.0, 2.0]])
-    [[1.0, 2.0]]
+    categoricals. Integers and booleans with missing values become objects, because floats would not
+    distinguish integers above 2⁵³.
     """
     if is_frame(X):
         return _without_arrow_columns(X)
@@ -72,11 +69,6 @@ def as_numbers(X: Any) -> Any:
 
     Tensors in the memory of the CPU and Arrow lists of equal length without missing values share
     their memory with the array.
-
-    >>> import pyarrow as pa
-    >>> as_numbers(pa.array([[1.0, 2.0], [3.0, 4.0]]))
-    array([[1., 2.],
-           [3., 4.]])
     """
     if hasattr(X, "detach") and hasattr(X, "cpu"):
         X = X.detach().cpu()
@@ -175,15 +167,7 @@ _REMEDY = (
 
 
 def check_dates(X: Any) -> None:
-    """Raise ValueError for the first column of dates of an array or a data frame.
-
-    >>> import numpy as np
-    >>> check_dates(np.array([["2026-11-17"]], dtype="datetime64[D]"))
-    Traceback (most recent call last):
-    ValueError: Column 0 contains dates or durations, and this kernel compares numbers. Compare such
-    columns by kernel=mercer.kernels.table_kernel(X) with X a data frame, or pass numeric columns
-    only.
-    """
+    """Raise ValueError for the first column of dates of an array or a data frame."""
     if isinstance(X, np.ndarray):
         types: Any = [("0", X.dtype)]
     elif hasattr(X, "columns") and hasattr(X, "dtypes"):

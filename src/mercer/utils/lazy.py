@@ -15,18 +15,7 @@ def lazy_names(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package.
 
-    Parameters
-    ----------
-    package : str
-        Name of the package.
-    modules : mapping
-        Module of the package -> its public names, separated by spaces.
-
-    Examples
-    --------
-    >>> get, _, names = lazy_names("mercer.utils", {"lazy": "lazy_names"})
-    >>> names, get("lazy_names") is lazy_names
-    (['lazy_names'], True)
+    ``modules`` are its modules with their public names, separated by spaces.
     """
     homes = {name: module for module, names in modules.items() for name in names.split()}
 

@@ -52,13 +52,8 @@ def finite_product(A: Array, B: Array, out: Array | None = None) -> Array:
     """Return ``A @ B`` for finite numbers, without spurious "invalid value" warnings.
 
     Overflow still warns; nothing else can go wrong in a product of finite numbers. BLAS libraries
-    pad blocks with uninitialized memory and occasionally set the "invalid" flag for values that
-    are not part of the result (numpy issues 13173 and 24067). It happened once in 30,000 small fits
-    in single precision, and the result was correct.
-
-    >>> finite_product(np.eye(2), np.array([[1.0], [2.0]]))
-    array([[1.],
-           [2.]])
+    pad blocks with uninitialized memory and occasionally set the "invalid" flag for values that are
+    not part of the result (numpy issues 13173 and 24067).
     """
     with np.errstate(invalid="ignore"):
         return np.matmul(A, B, out=out)
@@ -272,10 +267,6 @@ def distinct_sparse_rows(X: SparseRows) -> tuple[Array, Array]:
     Rows compare as their dense versions do: at the first entry that only one row has, a positive
     value is larger than the other row's 0, and a negative one is smaller. Every entry is replaced
     by its rank in this order, so that the ranks of a row are compared as one string of bytes.
-
-    >>> order, new = distinct_sparse_rows(SparseRows([[0, 2.0], [1.0, 0], [0, 2.0], [0, -1.0]]))
-    >>> order.tolist(), new.tolist()
-    ([3, 0, 2, 1], [True, True, False, True])
     """
     X = X.copy()
     X.eliminate_zeros()

@@ -21,9 +21,6 @@ def weighted_median(values: Array, weights: Array) -> Array:
     """Return the median along the last axis: the midpoint of the interval of all medians.
 
     Integer weights give exactly ``np.median`` of the repeated values.
-
-    >>> weighted_median(np.array([1.0, 2.0, 5.0]), np.array([1.0, 1.0, 2.0]))
-    array(3.5)
     """
     if (weights == weights[0]).all():
         return np.asarray(np.median(values, axis=-1))
@@ -43,9 +40,6 @@ def weighted_quantile(values: Array, weights: Array, level: float) -> Array:
 
     Weights are multiplicities: their sum is the sample size. Integer weights give exactly
     ``np.quantile`` of the repeated values.
-
-    >>> weighted_quantile(np.array([1.0, 2.0, 5.0]), np.array([1.0, 1.0, 2.0]), 0.5)
-    array(3.5)
     """
     if (weights == 1).all():
         return np.asarray(np.quantile(values, level, axis=-1))
@@ -83,14 +77,6 @@ class Calibration:
     with probability ``w_i / Σ w``. Its p-value is the probability of a score at least as large,
     ``p = (w(x) + Σ w_i [s_i ≥ s]) / (w(x) + Σ w_i)``, and again at most α with probability at most
     α.
-
-    Examples
-    --------
-    >>> calibration = Calibration.of(np.array([1.0, 2.0, 3.0]), np.ones(3))
-    >>> calibration.p_values(np.array([0.0, 2.5, 9.0]))
-    array([1.  , 0.5 , 0.25])
-    >>> round(calibration.limit(0.5), 6)
-    2.0
     """
 
     scores: Array
@@ -112,20 +98,7 @@ class Calibration:
         return float(self.weights_above[0])
 
     def p_values(self, scores: Array, weight: Array | float = 1.0) -> Array:
-        """Return ``(w + weight of the calibration scores ≥ s) / (w + total weight)``.
-
-        Parameters
-        ----------
-        scores : array of shape (m,)
-        weight : array of shape (m,) or float
-            Weights w of the rows of these scores.
-
-        Examples
-        --------
-        >>> calibration = Calibration.of(np.array([1.0, 2.0]), np.array([0.5, 1.5]))
-        >>> calibration.p_values(np.array([1.5, 1.5]), weight=np.array([1.0, 2.0]))
-        array([0.83333333, 0.875     ])
-        """
+        """Return ``(w + weight of the calibration scores ≥ s) / (w + total weight)``."""
         above = self.weights_above[np.searchsorted(self.scores, scores, side="left")]
         return np.asarray((weight + above) / (weight + self.total))
 
@@ -147,8 +120,5 @@ def conformal_level(level: float, n: float) -> float:
 
     A new value exceeds that rank with probability 1 - level. At rank ``1 + level (n - 1)``, that of
     the usual quantile, it is ``2 (level - 1/2) / (n + 1)`` more.
-
-    >>> conformal_level(0.5, 101.0), conformal_level(0.99, 21.0)
-    (0.5, 1.0)
     """
     return float(min(max((level * (n + 1) - 1) / (n - 1), 0.0), 1.0)) if n > 1 else 1.0

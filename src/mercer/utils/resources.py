@@ -92,24 +92,7 @@ def memory_budget() -> int:
 def check_memory(needed: float, what: str, remedy: str, budget: float | None = None) -> None:
     """Raise MemoryBudgetError if an operation needs more bytes than the budget.
 
-    Parameters
-    ----------
-    needed : float
-        Bytes.
-    what : str
-        The operation, as the start of the message.
-    remedy : str
-        An alternative that needs less memory, for the message.
-    budget : float or None
-        Bytes; None for :func:`memory_budget`.
-
-    Examples
-    --------
-    >>> from mercer.utils.resources import check_memory
-    >>> check_memory(8e9, "A Gram matrix of 31623 points", "Use solver='nystrom'", budget=2e9)
-    Traceback (most recent call last):
-    mercer.errors.MemoryBudgetError: A Gram matrix of 31623 points needs 8 GB; the memory budget is
-    2 GB. Use solver='nystrom', or raise the budget with mercer.set_config(memory=…).
+    The message names the operation, ``what``, and an alternative that needs less memory.
     """
     budget = memory_budget() if budget is None else budget
     if needed > budget:
@@ -206,9 +189,7 @@ def single_threaded_blas() -> Iterator[None]:
     """Limit BLAS to one thread inside a ``with`` block.
 
     The limit applies to the whole process, so callers are counted: the first one sets the limit and
-    the last one removes it. If each caller restored the limit that it found, overlapping callers
-    would leave the limit in place. The caller is removed from the set even if an interrupt arrives
-    during entry.
+    the last one removes it, also if an interrupt arrives during entry.
     """
     global _limiter
     caller = object()

@@ -52,17 +52,10 @@ class RowPasses(Protocol):
     ) -> Summary:
         """Return the combined summaries of all rows.
 
-        Parameters
-        ----------
-        function : callable
-            ``function(*chunks)`` summarizes corresponding chunks of the columns. It is pickled, so
-            it must be a module-level function or a ``partial`` of one.
-        *columns : array or None
-            None is passed on to the function.
-        combine : callable
-            Combines the summaries of consecutive chunks, given as a sequence.
-        include_empty : bool
-            Whether to summarize chunks without rows. By default they are skipped.
+        ``function(*chunks)`` summarizes corresponding chunks of the columns, of which None is
+        passed on. It is pickled, so it must be a module-level function or a ``partial`` of one.
+        ``combine`` takes a sequence of summaries of consecutive chunks. Chunks without rows are
+        skipped, unless ``include_empty``.
         """
 
     def map(self, function: Callable[..., Array], *columns: Any, like: Array | None = None) -> Any:

@@ -36,13 +36,6 @@ def unit_exponent(values: Array, axis: int | None = None) -> Array:
 
     Squares of targets overflow or underflow in some units. Divided by 2^e, which is exact, they do
     not; ``np.ldexp(values, -e)`` divides.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.utils.targets import unit_exponent
-    >>> int(unit_exponent(np.array([3e200, -1e200])))
-    665
     """
     return np.asarray(np.frexp(np.abs(values).max(axis=axis))[1] - 1)
 

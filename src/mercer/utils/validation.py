@@ -26,30 +26,9 @@ _HEAVY = 10  # mean weight above which a fit warns
 def check_integer(
     value: Any, name: str, *, low: int = 1, high: int | None = None, remedy: str = ""
 ) -> int:
-    """Return a parameter as an int if it is an integer within its limits.
+    """Return a parameter as an int; raise an error unless it is an integer within limits.
 
-    Parameters
-    ----------
-    value : object
-    name : str
-        Name of the parameter in the message.
-    low, high : int
-        Smallest and largest value allowed; ``high=None`` means no upper limit.
-    remedy : str
-        A sentence for the end of the message.
-
-    Raises
-    ------
-    InvalidParameterError
-        If the value is not an integer (booleans are not) or is out of range.
-
-    Examples
-    --------
-    >>> check_integer(3, "n_components", high=5)
-    3
-    >>> check_integer(0, "n_components", high=5)
-    Traceback (most recent call last):
-    mercer.errors.InvalidParameterError: n_components=0 must be an integer between 1 and 5.
+    ``name`` and ``remedy``, a sentence, are for the message. Booleans are not integers.
     """
     limits = f"of at least {low}" if high is None else f"between {low} and {high}"
     message = f"{name}={value!r} must be an integer {limits}.{' ' * bool(remedy)}{remedy}"
@@ -71,27 +50,9 @@ def check_real(
     below: float = inf,
     remedy: str = "",
 ) -> float:
-    """Return a parameter as a float if it is a finite number within its limits.
+    """Return a parameter as a float; raise an error unless it is finite and within limits.
 
-    Parameters
-    ----------
-    value : object
-    name : str
-        Name of the parameter in the message.
-    above, below : float
-        Exclusive limits.
-    low, high : float
-        Inclusive limits.
-    remedy : str
-        A sentence for the end of the message.
-
-    Examples
-    --------
-    >>> check_real(0.5, "fraction", above=0, below=1)
-    0.5
-    >>> check_real(0, "bandwidth", above=0)
-    Traceback (most recent call last):
-    mercer.errors.InvalidParameterError: bandwidth=0 must be a finite number > 0.
+    ``above`` and ``below`` are exclusive limits; ``name`` and ``remedy`` are for the message.
     """
     limits = [
         f"{sign} {limit:g}"
@@ -131,20 +92,7 @@ def round_down(value: float, largest: int) -> int:
 
 
 def check_weight_totals(totals: Any) -> None:
-    """Raise ValueError unless the sum of the sample weights is positive and within range.
-
-    Parameters
-    ----------
-    totals : WeightTotals
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.utils.weights import WeightTotals
-    >>> check_weight_totals(WeightTotals.of(np.full(10, 1e308)))
-    Traceback (most recent call last):
-    ValueError: The sum of sample_weight overflows: its largest is 1e+308. Divide the weights by ...
-    """
+    """Raise ValueError unless the sum of the sample weights is positive and within range."""
     if totals.largest == 0:
         raise ValueError("sample_weight is zero for every row; at least one must be positive.")
     problem = ""
@@ -171,15 +119,7 @@ def warn_if_heavy(sample_size: float, n: int) -> None:
 
 
 def check_weights(weights: Any, name: str = "sample_weight") -> None:
-    """Raise ValueError unless all weights are finite and non-negative; empty input passes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> check_weights(np.array([1.0, -2.0]))
-    Traceback (most recent call last):
-    ValueError: sample_weight must not be negative, but its minimum is -2. Use 0 to ignore a row.
-    """
+    """Raise ValueError unless all weights are finite and non-negative; empty input passes."""
     import numpy as np  # imported here so that configuration does not import NumPy
 
     if not np.isfinite(weights).all():

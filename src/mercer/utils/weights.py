@@ -34,18 +34,8 @@ __all__ = [
 class WeightTotals:
     """Sums of weights; those of two chunks can be added.
 
-    Sums of squares are relative to the largest weight, so that they neither overflow nor underflow.
-
-    Attributes
-    ----------
-    total : float
-        Σw; inf if it overflows.
-    largest : float
-        The largest weight.
-    ratio : float
-        Σw / largest.
-    squares : float
-        Σ (w / largest)².
+    ``total`` is Σw, or inf if it overflows. ``ratio`` is Σw and ``squares`` is Σw², both of weights
+    relative to the largest one, so that they neither overflow nor underflow.
     """
 
     total: float
@@ -55,13 +45,7 @@ class WeightTotals:
 
     @classmethod
     def of(cls, weights: Array) -> WeightTotals:
-        """Return the sums of one chunk.
-
-        >>> WeightTotals.of(np.full(8, 1 / 8)).sample_size, WeightTotals.of(np.ones(8)).sample_size
-        (8.0, 8.0)
-        >>> WeightTotals.of(np.array([1.0, 2.0, 5.0])).sample_size
-        8.0
-        """
+        """Return the sums of one chunk."""
         largest = float(weights.max(initial=0.0))
         if largest == 0:
             return cls(0.0, 0.0, 0.0, 0.0)
@@ -126,11 +110,6 @@ def multiplicities(weights: Array) -> Array:
     """Return weights multiplied by a common factor such that their sum is n.
 
     Weights whose sum is n already are returned unchanged, integers in particular.
-
-    >>> multiplicities(np.array([0.25, 0.25, 0.25, 0.25]))
-    array([1., 1., 1., 1.])
-    >>> multiplicities(np.array([3.0, 1.0]))
-    array([3., 1.])
     """
     totals = WeightTotals.of(weights)
     if totals.factor == 1:
@@ -143,14 +122,7 @@ def checked_proportions(
 ) -> Array:
     """Return ``count`` positive proportions with sum 1, or raise ValueError.
 
-    Parameters
-    ----------
-    proportions : array-like
-    count : int
-    name : str
-        Name of the parameter in messages.
-    owners : str
-        What the proportions belong to, for messages.
+    ``name`` is the parameter in messages; ``owners`` is what the proportions belong to.
     """
     values = np.atleast_1d(np.asarray(proportions, dtype=np.float64))
     if values.shape != (count,):
@@ -174,17 +146,10 @@ def checked_proportions(
 
 @dataclass(frozen=True)
 class Moments:
-    """Total weight, mean and scatter about the mean of weighted rows.
+    """Total weight, mean, and scatter ``Σ w (x - mean)(x - mean)'`` of weighted rows.
 
     Chunks are combined by the parallel-axis theorem (Chan, Golub, LeVeque 1979), so the scatter
     remains accurate if the mean is far from 0.
-
-    Attributes
-    ----------
-    total : float
-    mean : array of shape (m,)
-    scatter : array of shape (m, m)
-        ``Σ w (x - mean)(x - mean)'``.
     """
 
     total: float

@@ -37,17 +37,8 @@ _ENDINGS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}
 def read_parts(path: str | Path, columns: Sequence[str] | None = None) -> Any:
     """Return a lazy Dask data frame of a folder of Parquet or CSV files, or of one file.
 
-    Parameters
-    ----------
-    path : str or Path
-        Files are read in the order of their names; names that begin with a dot or an underscore are
-        ignored.
-    columns : sequence of str or None
-        Names of columns; None for all numeric ones.
-
-    Returns
-    -------
-    dask.dataframe.DataFrame
+    Files are read in the order of their names; names that begin with a dot or an underscore are
+    ignored. ``columns=None`` means all numeric ones.
     """
     frame = open_parts(path)
     if columns is None:
@@ -68,14 +59,7 @@ def read_parts(path: str | Path, columns: Sequence[str] | None = None) -> Any:
 def open_parts(path: str | Path, *, encoding: str = "utf-8", label: str | None = None) -> Any:
     """Return a lazy Dask data frame with all columns of a folder of files, or of one file.
 
-    Parameters
-    ----------
-    path : str or Path
-        As in :func:`read_parts`.
-    encoding : str
-        Encoding of CSV files.
-    label : str or None
-        Column of class labels. In CSV files its cells stay strings; only empty cells are missing.
+    In CSV files the cells of the column ``label`` stay strings; only empty cells are missing.
     """
     import dask.dataframe as dd
 
@@ -99,16 +83,7 @@ def _label_options(name: str, encoding: str, label: str) -> dict[str, Any]:
 
 @contextmanager
 def readable(name: str) -> Iterator[None]:
-    """Convert errors of file readers to ValueError with the name of the data.
-
-    Examples
-    --------
-    >>> with readable("parts"):
-    ...     b"\\xe9".decode()
-    Traceback (most recent call last):
-        ...
-    ValueError: parts cannot be read: 'utf-8' codec can't decode byte 0xe9 in position 0: ...
-    """
+    """Convert errors of file readers to ValueError with the name of the data."""
     try:
         yield
     except Exception as error:
@@ -163,27 +138,13 @@ def _parts_of(path: Path) -> tuple[list[Path], str]:
 def write_parts(
     path: str | Path, columns: dict[str, Any], *, overwrite: bool = False
 ) -> tuple[int, int]:
-    """Compute lazy columns and write them as Parquet files, one per chunk.
+    """Compute lazy columns and write them as Parquet files, one per chunk; return files and rows.
 
     Files are written to a temporary folder next to the target, which is renamed when all are
     written, so the target is never incomplete. Replacing a folder takes two renames; if the process
     is killed between them, the next write next to the target restores the old folder. A file of a
     worker that died is written again by another. The workers must have access to the folder (a
     shared file system, or one machine).
-
-    Parameters
-    ----------
-    path : str or Path
-        Folder to create.
-    columns : dict of str to dask.array.Array of shape (n,)
-        With the same chunks; at least one.
-    overwrite : bool
-        Replace an existing folder.
-
-    Returns
-    -------
-    parts, rows : int
-        Numbers of files and rows written.
     """
     arrays = list(columns.values())
     return write_frames(path, partial(_as_frame, list(columns)), arrays, overwrite=overwrite)
@@ -199,16 +160,8 @@ def write_frames(
 ) -> tuple[int, int]:
     """Write a pandas data frame ``frame(i, *chunks)`` for every chunk i, as :func:`write_parts`.
 
-    Parameters
-    ----------
-    path : str or Path
-    frame : callable
-        It is pickled, so it must be a module-level function or a ``partial`` of one.
-    columns : sequence of dask.array.Array
-        With the same chunks.
-    overwrite : bool
-    finish : callable or None
-        Called with the temporary folder when all files are written, before it is renamed.
+    ``frame`` is pickled, so it must be a module-level function or a ``partial`` of one. ``finish``
+    is called with the temporary folder when all files are written, before it is renamed.
     """
     from mercer.data.dask.tasks import write_chunks
 

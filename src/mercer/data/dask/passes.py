@@ -25,15 +25,7 @@ __all__ = [
 
 
 class Sketch(NamedTuple):
-    """Distinct rows in lexicographic order.
-
-    Attributes
-    ----------
-    rows : array of shape (k, d)
-    weights : array of shape (k,)
-    complete : bool
-        Whether these are all distinct rows.
-    """
+    """Distinct rows in lexicographic order; ``complete`` if these are all distinct rows."""
 
     rows: Array
     weights: Array

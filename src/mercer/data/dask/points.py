@@ -51,16 +51,9 @@ def validate_dask_points(
 class ChunkedPoints(PointSet):
     """Vectors in the chunks of a Dask array, with their weights.
 
-    Parameters
-    ----------
-    rows : dask.array.Array of shape (n, d)
-        Chunks contain all columns; chunk lengths may be unknown.
-    weights : dask.array.Array of shape (n,) or None
-    feature_names : tuple of str or None
-    survey : Survey or None
-        Statistics of the weighted rows, if known.
-    source : tuple of two dask.array.Array, or None
-        All rows and their weights, if rows with zero weight were dropped.
+    Chunks contain all columns; their lengths may be unknown. ``survey`` has statistics of the
+    weighted rows, if known. ``source`` has all rows and their weights, if rows with zero weight
+    were dropped.
     """
 
     kind: Kind = "vectors"

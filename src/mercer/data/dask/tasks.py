@@ -66,18 +66,9 @@ def fused_tasks(
 ) -> tuple[dict[Any, Any], list[Any]]:
     """Return a graph with one task ``function(*chunks)`` per chunk, and the keys of these tasks.
 
-    Parameters
-    ----------
-    function : callable
-    columns : sequence of dask.array.Array or None
-    name : str
-        Tasks have the keys ``(name, i, 0, …)``.
-    per_chunk : sequence or None
-        One more argument for every chunk.
-    shared : tuple of key and graph, or None
-        One more argument, which all tasks share, and the graph that computes it.
-    axes : int
-        Number of axes of the resulting array: the number of indices in a key.
+    The keys are ``(name, i, 0, …)`` with ``axes`` indices. Further arguments are an entry of
+    ``per_chunk`` for every chunk, and the result of the key in ``shared``, a key and the graph that
+    computes it.
     """
     arrays = [column for column in columns if column is not None]
     blocks = [_block_keys(array) for array in arrays]
@@ -315,22 +306,10 @@ def map_with_cross_sums(
 ) -> Any:
     """Return lazy results per row, where some rows need sums over all chunks of other columns.
 
-    Parameters
-    ----------
-    rows : dask.array.Array
-    select : callable
-        ``select(chunk)`` returns the rows of a chunk that need such sums.
-    others : sequence of dask.array.Array
-        Columns that are summed over.
-    evaluate : callable
-        ``evaluate(*chunks, selected)`` returns the contribution of one chunk of ``others`` to the
-        sums; ``selected`` is the list of the rows selected from all chunks.
-    combine : callable
-        Combines a sequence of contributions.
-    finish : callable
-        ``finish(chunk, i, sums)`` returns the results of chunk i.
-    like : array
-        A result for zero rows.
+    ``select(chunk)`` returns the rows of a chunk of ``rows`` that need such sums,
+    ``evaluate(*chunks, selected)`` the contribution of one chunk of ``others`` to the sums at the
+    rows selected from all chunks, ``combine`` combines contributions, and
+    ``finish(chunk, i, sums)`` returns the results of chunk i. ``like`` is a result for zero rows.
     """
     name = f"mercer-cross-sums-{uuid4().hex}"
     graph, selecting = fused_tasks(select, [rows], f"{name}-selected")

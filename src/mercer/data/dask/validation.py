@@ -30,16 +30,8 @@ __all__ = [
 class Survey:
     """Column statistics of weighted rows; the surveys of two chunks can be added.
 
-    Attributes
-    ----------
-    lengths : tuple of int
-        Rows with positive weight in each chunk.
-    totals : WeightTotals
-        Sums of the weights.
-    low, high : arrays of shape (d,)
-    mean : array of shape (d,)
-    deviation : array of shape (d,)
-        Square roots of the columns' weighted variances, computed without overflow.
+    ``lengths`` are the numbers of rows with positive weight in each chunk. The deviations are
+    square roots of the columns' weighted variances, computed without overflow.
     """
 
     lengths: tuple[int, ...]
