@@ -1,10 +1,10 @@
 """Times of common tasks, on an idle machine and while another process uses one core.
 
 All functions of a row run in every round, interleaved, and the best time counts. Tasks without a
-function of another library are compared with the times before this version on the same type of
-machine (two AMD cores); those numbers are constants of this module. Other tables compare the
-matrix-free product with the time of its matrix products and exponentials alone, compiled
-exponentials with those of NumPy, and kernel PCA with the code that OpenBLAS has for other CPUs.
+function of another library are only timed; ``tools/compare_revisions.py`` compares revisions. Other
+tables compare the matrix-free product with the time of its matrix products and exponentials alone,
+compiled exponentials with those of NumPy, and kernel PCA with the code that OpenBLAS has for other
+CPUs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ from mercer import (
     KernelPCA,
     MercerMixture,
     SeriesDensity,
-    compiled,
     config_context,
 )
 from mercer.data.points import Points
@@ -40,6 +39,7 @@ from mercer.gram.expansion import TILE_SIDES
 from mercer.information import vendi_score
 from mercer.kernels import Gaussian
 from mercer.solvers import Lanczos
+from mercer.utils import compiled
 from mercer.utils.compiled import exponentials
 from mercer.utils.pairwise import augment_columns, augment_rows, row_ranges
 
@@ -114,45 +114,30 @@ def peers() -> list[tuple[str, ...]]:
     ]
 
 
-# --- compared with earlier versions ---------------------------------------------------------------
+# --- without a peer -------------------------------------------------------------------------------
 
-#: Seconds before, and the task. Ranks were measured while another process was running.
-TASKS: dict[str, tuple[float, Callable[[], object]]] = {
-    "vendi_score (cosine), 8,000 × 384": (
-        37,
-        lambda: vendi_score(normal(8000, 384), kernel="cosine"),
+TASKS: dict[str, Callable[[], object]] = {
+    "vendi_score (cosine), 8,000 × 384": lambda: vendi_score(normal(8000, 384), kernel="cosine"),
+    "MercerMixture(3), 5,000 × 12": lambda: MercerMixture(3, random_state=0).fit(normal(5000, 12)),
+    "KernelECA(5).component_ranks_, 5,000 × 10": lambda: (
+        KernelECA(5).fit(normal(5000, 10)).component_ranks_
     ),
-    "MercerMixture(3), 5,000 × 12": (
-        21,
-        lambda: MercerMixture(3, random_state=0).fit(normal(5000, 12)),
+    "KernelECA(3), matrix-free, 20,000 × 10": lambda: KernelECA(
+        3, kernel=Gaussian(2.0), solver=Lanczos(stored=False)
+    ).fit(normal(20_000, 10)),
+    "KernelPCA(300), 2,500 × 10": lambda: KernelPCA(300).fit(normal(2500, 10)),
+    "SeriesDensity() (Kronmal–Tarter), 100,000 × 2": lambda: SeriesDensity().fit(
+        normal(100_000, 2)
     ),
-    "KernelECA(5).component_ranks_, 5,000 × 10": (
-        49.5,
-        lambda: KernelECA(5).fit(normal(5000, 10)).component_ranks_,
-    ),
-    "KernelECA(3), matrix-free, 20,000 × 10": (
-        48,
-        lambda: KernelECA(3, kernel=Gaussian(2.0), solver=Lanczos(stored=False)).fit(
-            normal(20_000, 10)
-        ),
-    ),
-    "KernelPCA(300), 2,500 × 10": (19, lambda: KernelPCA(300).fit(normal(2500, 10))),
-    "SeriesDensity() (Kronmal–Tarter), 100,000 × 2": (
-        30,
-        lambda: SeriesDensity().fit(normal(100_000, 2)),
-    ),
-    "SeriesDensity(), 3,000 × 100": (20, lambda: SeriesDensity().fit(normal(3000, 100))),
+    "SeriesDensity(), 3,000 × 100": lambda: SeriesDensity().fit(normal(3000, 100)),
 }
 
 
-def earlier() -> list[tuple[str, ...]]:
-    rows = []
-    for name, (before, run) in TASKS.items():
-        seconds = best_times({"now": run}, rounds=1)["now"]
-        rows.append(
-            (name, f"{seconds:.2f} s", f"before {before:g} s", f"{before / seconds:.1f}× faster")
-        )
-    return rows
+def times() -> list[tuple[str, ...]]:
+    return [
+        (name, f"{best_times({'now': run}, rounds=1)['now']:.2f} s", "", "")
+        for name, run in TASKS.items()
+    ]
 
 
 # --- compared with the limit of the machine -------------------------------------------------------
@@ -290,4 +275,4 @@ def tables() -> Iterator[str]:
         yield core_types()
         for title, active in (("Idle machine", False), ("One competing process", True)):
             with competing_process(active):
-                yield table(title, peers() + earlier(), header)
+                yield table(title, peers() + times(), header)

@@ -5,11 +5,13 @@ import re
 import subprocess
 import sys
 import tomllib
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import mercer
+from benchmarks.__main__ import MODULES
 from tests.conftest import ROOT
 from tests.expectations import names_values
 
@@ -143,3 +145,8 @@ def test_extras_named_in_messages_exist():
         for extra in re.findall(r"mercer\[(\w+)\]", path.read_text(encoding="utf-8"))
     }
     assert {"plot", "io", "dask"} <= named <= set(project["optional-dependencies"])
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_benchmarks_import_existing_names(name):
+    import_module(f"benchmarks.{name}")
