@@ -34,7 +34,7 @@ def test_continuous_integration_has_browser_and_node(programs):
 
 
 def test_browser_tests_cannot_be_skipped_silently_in_ci():
-    """Interfaces D16: errors of apt-get were ignored, and CI was not set."""
+    """A failed installation stops the script, and a missing browser is a failure."""
     script = ROOT / ".ci" / "run"
     if not script.exists():
         pytest.skip("the script of CI is not part of the sdist")
@@ -45,7 +45,6 @@ def test_browser_tests_cannot_be_skipped_silently_in_ci():
 
 
 def test_extra_for_all_features_has_no_development_tools():
-    """Interfaces D16: mercer[all] installed pytest, mypy and Sphinx."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["optional-dependencies"]["all"] == ["mercer[fast,plot,io,dask,cli,web]"]
     features = [

@@ -1,4 +1,4 @@
-"""Inputs that violated an invariant in earlier versions, one of each kind."""
+"""Inputs that fuzzing found, one of each kind."""
 
 import numpy as np
 import pytest

@@ -274,7 +274,6 @@ def test_unsupported_kernels_and_counts_raise(X):
 
 
 def test_kernels_that_are_zero_have_no_landmarks():
-    """An empty choice used to be an IndexError."""
     with raises(RankError, 12) as caught:
         KernelPCA(1, kernel=Linear(), solver="nystrom").fit(np.zeros((12, 2)))
     assert caught.value.rank == 0

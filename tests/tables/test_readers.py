@@ -56,13 +56,11 @@ NAMES = {
 
 @pytest.mark.parametrize("content", NAMES)
 def test_separators_in_quotes_do_not_count(content):
-    """Bug D9."""
     frame, _ = read_frame(io.BytesIO(content.encode()))
     assert list(frame.columns) == NAMES[content]
 
 
 def test_separator_detection_does_not_split_all_lines():
-    """Bug D9."""
     from mercer.tables.text_files import _find_separator
 
     class Text(str):
@@ -73,7 +71,7 @@ def test_separator_detection_does_not_split_all_lines():
 
 
 def test_reading_does_not_change_the_field_limit_of_csv():
-    """Bug D9: the limit is global."""
+    """The limit is a global variable of the module csv."""
     limit = csv.field_size_limit(1000)
     try:
         read_text("a,b\n1,2\n3,5\n8,\n9,1\n")

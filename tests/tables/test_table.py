@@ -156,7 +156,6 @@ def test_unknown_column_is_named_with_the_first_columns():
 
 @pytest.mark.parametrize("names", [["a", "a", "b"], [1, "1", "b"]], ids=["equal", "number"])
 def test_duplicate_column_names_are_rejected(names):
-    """Bug D11."""
     frame = pd.DataFrame([[1.0, 2.0, 3.0], [2.0, 1.0, 5.0], [4.0, 4.0, 1.0]], columns=names)
     with raises(ValueError, "cars", names[0]):
         as_table(frame, name="cars")
@@ -260,7 +259,7 @@ def test_booleans_have_one_spelling(spelling):
 
 @pytest.mark.parametrize("dtype", [float, object, "Int64"])
 def test_integer_labels_with_a_missing_value_are_written_as_integers(dtype):
-    """Bug D10: "1", not "1.0"."""
+    """As "1", not "1.0"."""
     labels = pd.Series([1, 2, None, 2]).astype(dtype)
     table = as_table(pd.DataFrame({"x": [1.0, 2.0, 5.0, 3.0], "n": labels}), label="n")
     assert table.labels[table.has_label].tolist() == ["1", "2", "2"]
@@ -268,7 +267,7 @@ def test_integer_labels_with_a_missing_value_are_written_as_integers(dtype):
 
 
 def test_class_named_like_the_placeholder_is_a_class():
-    """Bug D10: only missing values count as missing."""
+    """Only missing values count as missing."""
     labels = ["no label", "a", None, "(no label)"]
     table = as_table(pd.DataFrame({"x": [1.0, 2.0, 5.0, 3.0], "n": labels}), label="n")
     assert table.has_label.tolist() == [True, True, False, True]
