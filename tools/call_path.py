@@ -10,6 +10,7 @@ Lambdas, comprehensions and calls made while modules are imported are not counte
 from __future__ import annotations
 
 import argparse
+import functools
 import sys
 import tempfile
 from collections.abc import Callable
@@ -69,7 +70,12 @@ def trace_calls(function: Callable[[], Any]) -> list[Call]:
 
 
 def _file_of(frame: FrameType | None) -> str | None:
-    path = Path("" if frame is None else frame.f_code.co_filename)
+    return None if frame is None else _file_in_package(frame.f_code.co_filename)
+
+
+@functools.cache
+def _file_in_package(name: str) -> str | None:
+    path = Path(name)
     return path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else None
 
 

@@ -65,7 +65,7 @@ def test_most_likely_kernel_maximizes_the_likelihood(table):
         halved = 0.5 * (covariance + np.diag(covariance.diagonal()))
         candidates += [Gaussian(1.0, metric=covariance), Gaussian(1.0, metric=halved)]
     for unit in candidates:
-        for factor in np.geomspace(0.05, 2, 40):
+        for factor in np.geomspace(0.05, 2, 15):
             # the tolerance of the search, 0.01 of log h, costs less than 1e-4 nats
             assert naive_likelihood(unit.scale_bandwidths(factor), X) < highest + 1e-4
 

@@ -156,7 +156,7 @@ def test_alpha_beyond_the_first_limit_is_found(halo):
 
     def held_out(alpha):
         mixture = MercerMixture(alpha=alpha, **settings)
-        return sum(mixture.fit(np.delete(X, i, axis=0)).score(X[[i]]) for i in range(0, 100, 25))
+        return sum(mixture.fit(np.delete(X, i, axis=0)).score(X[[i]]) for i in (0, 50))
 
     assert held_out(found.alpha_) > max(held_out(found.alpha_ * 3), held_out(found.alpha_ / 3))
 

@@ -65,8 +65,6 @@ ERRORS = {
     "scaled by 2^-498": errors(
         (RankError, {"KernelPCA-polynomial"}), (ValueError, {"KernelPCA-linear"}, "trace")
     ),
-    "scaled by 2^-166": errors((RankError, {"KernelPCA-polynomial"})),
-    "scaled by 2^166": errors((ValueError, {"KernelPCA-polynomial"})),
     "scaled by 2^498": errors((ValueError, {"KernelPCA-linear", "KernelPCA-polynomial"})),
     "unit 2^-1074": errors(
         (ValueError, SPECTRAL, "range"),
@@ -74,21 +72,10 @@ ERRORS = {
         (ValueError, {"EntropyClustering-sweep"}, "bandwidths"),
         (ValueError, {"MercerMixture-domain"}, "GaussianBase"),
     ),
-    "unit 2^-1030": errors(
-        (ValueError, SPECTRAL, "range"),
-        (RankError, {"KernelPCA-linear", "KernelPCA-polynomial"}),
-        (ValueError, {"MercerMixture-domain"}, "GaussianBase"),
-    ),
     "unit 2^-532": errors(
         (ValueError, SPECTRAL, "range"),
         (RankError, {"KernelPCA-polynomial"}),
         (ValueError, {"KernelPCA-linear"}, "trace"),
-        (ValueError, {"MercerMixture-domain"}, "GaussianBase"),
-    ),
-    "unit 2^532": errors(
-        (ValueError, SPECTRAL, "range"),
-        (ValueError, {"KernelPCA-linear"}, "Linear"),
-        (ValueError, {"KernelPCA-polynomial"}, "Polynomial"),
         (ValueError, {"MercerMixture-domain"}, "GaussianBase"),
     ),
     "unit 2^996": errors(
@@ -177,7 +164,7 @@ def rescale(case, found, unit, d=3):
 
 
 @every
-@pytest.mark.parametrize("exponent", [-498, -166, 166, 498])
+@pytest.mark.parametrize("exponent", [-498, 498])
 def test_scaled_data_with_automatic_bandwidth(case, exponent):
     unit, X = 2.0**exponent, normal_sample()
     # the bandwidths of these are multiples of a number, which cannot be "auto"
@@ -202,7 +189,7 @@ def variances(X):
 
 
 @every
-@pytest.mark.parametrize("exponent", [-1074, -1030, -532, 532, 996])
+@pytest.mark.parametrize("exponent", [-1074, -532, 996])
 def test_scaled_data_and_bandwidth(case, exponent):
     """Scaling by a power of two is exact, except for subnormal numbers, which are rounded here."""
     unit = 2.0**exponent
@@ -226,7 +213,7 @@ def test_scaled_data_and_bandwidth(case, exponent):
 
 
 @every
-@pytest.mark.parametrize("bandwidth", [SUBNORMAL, 1e-310, 1e-160])
+@pytest.mark.parametrize("bandwidth", [SUBNORMAL, 1e-160])
 def test_vanishing_bandwidth(case, bandwidth):
     """K is the identity matrix, exactly, from a bandwidth of 1e-6 on."""
     edge = "subnormal bandwidth" if bandwidth == SUBNORMAL else "small bandwidth"
@@ -234,10 +221,9 @@ def test_vanishing_bandwidth(case, bandwidth):
 
 
 @every
-@pytest.mark.parametrize("bandwidth", [1e160, 1e300])
-def test_infinite_bandwidth(case, bandwidth):
+def test_infinite_bandwidth(case):
     """All values of K are 1, exactly, from a bandwidth of 1e20 on."""
-    compare_limits("infinite bandwidth", case, bandwidth, 1e20)
+    compare_limits("infinite bandwidth", case, 1e300, 1e20)
 
 
 def compare_limits(edge, case, bandwidth, limit):

@@ -71,7 +71,7 @@ def test_32_threads_give_the_same_results(case):
     expected = results(model, X)
     blas = [library["num_threads"] for library in threadpool_info()]
     with config_context(threads=2), ThreadPoolExecutor(32) as pool:
-        found = list(pool.map(lambda _: results(model, X), range(64)))
+        found = list(pool.map(lambda _: results(model, X), range(32)))
     for one in found:
         for name, value in one.items():
             assert_array_equal(value, expected[name], err_msg=name)

@@ -547,14 +547,12 @@ def test_markup_in_names_and_cells_is_escaped():
     "frame",
     [
         pd.DataFrame({"a": [1.0, 2.0, 4.0]}),
-        pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [0.0, 5.0, 1.0]}),
         pd.DataFrame({"a": np.repeat([0.0, 1.0], 20), "b": np.repeat([0.0, 3.0], 20)}),
         pd.DataFrame({"a": list("xxyyzz")}),
         pd.DataFrame({"t": [f"the {w} fox number {i}" for i, w in enumerate(["red", "old"] * 20)]}),
         pd.DataFrame({"d": pd.date_range("2020-01-01", periods=30), "e": np.arange(30) % 7.0}),
-        pd.DataFrame({"a": np.random.default_rng(0).normal(size=60)}),
     ],
-    ids=["3x1", "3x2", "two-points", "labels", "texts", "dates", "1-column"],
+    ids=["3x1", "two-points", "labels", "texts", "dates"],
 )
 def test_small_and_unusual_tables(frame, tmp_path):
     report = write_report(as_table(frame), tmp_path)
