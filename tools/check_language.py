@@ -1,9 +1,10 @@
-"""Find words and phrases that LANGUAGE.md rules out, and print them as ``file:line``.
+"""Find words that are not plain technical English, and print them as ``file:line``.
 
     python -m tools.check_language [PATH ...]
 
-The patterns are case-insensitive. ``ALLOWED`` lists lines that use such a word in its normal
-meaning; add a line there only if no other word fits.
+``PATTERNS`` has the words to avoid, each with the term of the field to use instead, and British
+spellings. The patterns are case-insensitive. ``ALLOWED`` lists lines that use such a word in its
+normal meaning; add a line there only if no other word fits.
 """
 
 from __future__ import annotations
@@ -49,7 +50,10 @@ PATTERNS = {
     r"\bhere and there\b": "in some places",
     r"\bnobody (sees|saw|asked|chose|has)\b": "name the case",
     r"\bno matter what\b": "for any",
-    r"\bset beside\b": "compared with",
+    r"\bbeside\b": "next to, compared with",
+    r"\bflatter(s|ed|ing)?\b": "is optimistic",
+    r"\bcontent with\b": "accepts",
+    r"\bstands? for all\b": "subsample, representative rows",
     r"\bhow far to trust\b": "reliability, accuracy",
     r"\blean(s|ed|ing)? on\b": "use",
     r"\bthe engine's\b": "of the cluster, of Dask",
