@@ -37,14 +37,17 @@ LEAVES = [
     *({"dtype": ["<f8"]}, {"scalar": [{"dtype": ["<f8"]}, "00" * 8]}, {"type": ["object"]}),
     *({"bytes": ["AAAA"]}, {"complex": [1.0, 2.0]}, {"decimal": ["1e999999"]}),
     *({"fraction": [1, 0]}, {"datetime": ["2024-01-31T00:00:00", 0, None]}, {"zone": ["UTC"]}),
-    *({"absent": [3, 2, {"dtype": ["<f8"]}, "vectors", None]}, {"timedelta": [10**12, 0, 0]}),
+    *(
+        {"absent points": [3, 2, {"dtype": ["<f8"]}, "vectors", None]},
+        {"timedelta": [10**12, 0, 0]},
+    ),
     *({"seed": [1, {"tuple": []}, 4, 0]}, {"generator": [{"again": 0}]}, {"pandas NA": []}),
     *({"pandas range": [0, 10**12, 1, None]}, {"counter": [{"dict": [["a", 10**9]]}]}),
-    *({"absent-column": [{"tuple": [10**12]}, {"dtype": ["<f8"]}]}, {"texts": [[], 1, 2, 3]}),
+    *({"absent column": [{"tuple": [10**12]}, {"dtype": ["<f8"]}]}, {"strings": [[], 1, 2, 3]}),
     {"object": ["mercer.kernels.Gaussian", {"bandwidth": 1.0}]},
     {"object": ["sklearn.preprocessing.FunctionTransformer", {"func": "os.system"}]},
-    {"sparse": ["csr_array", {"tuple": [2, 10**12]}, [], {"tuple": [[], []]}]},
-    {"graph": ["Graph", {"dict": []}, [[1, {"dict": []}]], []]},
+    {"scipy sparse": ["csr_array", {"tuple": [2, 10**12]}, [], {"tuple": [[], []]}]},
+    {"networkx graph": ["Graph", {"dict": []}, [[1, {"dict": []}]], []]},
 ]
 
 

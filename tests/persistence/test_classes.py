@@ -1,8 +1,9 @@
 """Class names in model files, and trusted classes."""
 
 import json
+import pkgutil
+from dataclasses import is_dataclass
 from importlib import import_module
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,15 +13,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import mercer
-from mercer.cluster.graphs import StoredKernel
-from mercer.domains import Domain
-from mercer.gram import Expansion
-from mercer.kernels import FunctionKernel, Gaussian, Kernel
+from mercer.kernels import Gaussian
 from mercer.persistence import classes
 from mercer.solvers import Nystrom
+from mercer.utils.estimators import MercerBase, Storable
 from tests.expectations import raises
 from tests.fuzz.forging import members_of
 from tests.persistence.tools import Halved, X
+
+STORABLE = (BaseEstimator, MercerBase, Storable)
 
 
 def test_user_kernels_have_to_be_trusted(path):
@@ -51,40 +52,25 @@ def test_unlisted_estimators_of_scikit_learn_have_to_be_trusted(path):
     np.testing.assert_array_equal(loaded.predict(X), fitted.predict(X))
 
 
-def test_listed_classes_can_be_imported():
-    for name in set(classes.CLASSES) - {"sklearn.compose._RemainderColsList"}:  # gone from 1.8 on
+def test_storable_classes_are_found_by_their_names():
+    """The names are unique, although they omit the module."""
+    n_found = 0
+    for module in pkgutil.walk_packages(mercer.__path__, "mercer."):
+        user_interface = module.name.split(".")[1] in {"cli", "explorer", "plots", "report"}
+        if user_interface or module.name.endswith("_loops"):
+            continue
+        for cls in vars(import_module(module.name)).values():
+            is_own = isinstance(cls, type) and cls.__module__ == module.name
+            if is_own and (is_dataclass(cls) or issubclass(cls, STORABLE)):
+                assert classes.find_class(classes.name_of(cls), ()) is cls
+                n_found += 1
+    assert n_found > 100
+
+
+def test_classes_of_scikit_learn_are_found_by_their_names():
+    gone = {"sklearn.compose._RemainderColsList"}  # from 1.8 on
+    for name in set(classes._SKLEARN_MODULES) - gone:
         assert classes.name_of(classes.find_class(name, ())) == name
-
-
-def test_error_names_a_listed_class_that_does_not_exist(monkeypatch):
-    monkeypatch.setitem(classes.CLASSES, "mercer.kernels.Gone", ("mercer.kernels", "Gone"))
-    with raises(ValueError, "mercer.kernels.Gone"):
-        classes.find_class("mercer.kernels.Gone", ())
-
-
-def test_every_class_that_a_model_may_hold_is_listed():
-    for module in Path(mercer.__file__).parent.rglob("*.py"):
-        parts = module.relative_to(Path(mercer.__file__).parent).with_suffix("").parts
-        if parts[0] in {"kernels", "operators", "estimators", "solvers", "domains", "tables"}:
-            import_module(".".join(["mercer", *parts]).removesuffix(".__init__"))
-    for base in (Kernel, Domain, Expansion, BaseEstimator):
-        for cls in descendants(base):
-            # functions cannot be saved; a stored kernel is used during a fit only
-            savable = cls not in (FunctionKernel, StoredKernel)
-            if cls.__module__.startswith("mercer.") and is_concrete(cls) and savable:
-                assert classes.is_listed(classes.name_of(cls)), cls
-
-
-def descendants(cls):
-    for child in cls.__subclasses__():
-        yield child
-        yield from descendants(child)
-
-
-def is_concrete(cls):
-    """Return whether a class is public and has no subclasses in mercer."""
-    own = [child for child in cls.__subclasses__() if child.__module__.startswith("mercer.")]
-    return not own and not cls.__name__.startswith("_")
 
 
 def class_names(node):
@@ -110,8 +96,8 @@ def test_saved_files_hold_no_module_paths(path):
     mercer.save(estimators, path)
     (_, text), *_ = members_of(path.read_bytes())
     names = class_names(json.loads(text)["value"])
-    assert {"mercer.KernelPCA", "mercer.Spectrum", "mercer.kernels.Gaussian"} <= names
-    assert names <= set(classes.CLASSES)
-    homes = {module for module, _ in classes.CLASSES.values()}
-    inner = {home for home in homes if home.startswith("mercer.") and home.count(".") > 1}
-    assert not [home for home in inner if home in str(text)]
+    assert {
+        *("mercer.decomposition.KernelPCA", "mercer.eigen.Spectrum", "mercer.kernels.Gaussian"),
+        "sklearn.preprocessing.StandardScaler",
+    } <= names
+    assert {name.count(".") for name in names} == {2}

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mercer
-from mercer.persistence.encoding import DEEPEST
+from mercer.persistence.tree import DEEPEST
 from tests.expectations import raises
 from tests.fuzz.forging import claim, forged, manifest, members_of, npy, paths_in, signed
 from tests.persistence.tools import X, assert_rejected, load_bytes, of_class
@@ -35,14 +35,16 @@ FORGED_VALUES = {
     "a module not loaded": of_class("antigravity.Anything"),
     "a function of mercer": of_class("mercer.utils.atomic_files.atomic_write"),
     "something that a module imports": of_class("mercer.decomposition.eca.np"),
-    "a base class": of_class("mercer.kernels.Kernel"),
+    "a class of mercer that is not stored": of_class("mercer.data.ChunkedPoints"),
+    "a class of the explorer": of_class("mercer.explorer.Session"),
+    "a path as package": of_class("mercer./etc.Gaussian"),
     "an unlisted class of scikit-learn": of_class("sklearn.cluster.KMeans"),
     "a builtin": of_class("builtins.eval"),
     "a number as class": of_class(3),
     "a list as class": {"object": [["os", "system"], {}]},
     "no attributes": {"object": ["mercer.kernels.Gaussian"]},
     "a list of attributes": {"object": ["mercer.kernels.Gaussian", [1]]},
-    "a spectrum without fields": of_class("mercer.Spectrum", {"eigenvalues": None}),
+    "a spectrum without fields": of_class("mercer.eigen.Spectrum", {"eigenvalues": None}),
     "an unknown tag": {"reduce": ["os.system", ["true"]]},
     "two tags": {"tuple": [], "list": []},
     "no tag": {},
@@ -71,7 +73,7 @@ FORGED_VALUES = {
     "an unknown generator": {"bits": ["PCG128", {}, None]},
     "a generator without state": {"bits": ["PCG64", {"dict": []}, None]},
     "a generator of something else": {"generator": [[]]},
-    "an unknown sparse matrix": {"sparse": ["dok_array", {"tuple": [2, 2]}, [], []]},
+    "an unknown sparse matrix": {"scipy sparse": ["dok_array", {"tuple": [2, 2]}, [], []]},
     "columns of different lengths": {"pandas frame": [[1], [], [], {"dict": []}]},
     "an unknown type of pandas": {"pandas eval": ["1"]},
     "invalid bytes": {"bytes": ["§"]},
@@ -85,9 +87,9 @@ FORGED_VALUES = {
     },
     "counts of a long range": {"counter": [LONG]},
     "pairs of a long range": {"ordered": [LONG]},
-    "texts of a long range": {"texts": [LONG, True, False, None]},
+    "texts of a long range": {"strings": [LONG, True, False, None]},
     "a sparse matrix of a long range": {
-        "sparse": ["coo_array", {"tuple": [2]}, LONG, {"tuple": [LONG]}]
+        "scipy sparse": ["coo_array", {"tuple": [2]}, LONG, {"tuple": [LONG]}]
     },
     "a column of a long range": {"pandas series": [LONG_INDEX, LONG_INDEX, None]},
     "a column whose form is a long range": {"pandas values": [LONG_INDEX, [], "python", True]},
@@ -110,21 +112,21 @@ def test_forged_values_are_rejected(name, path):
 def test_error_whose_message_cannot_be_formatted_is_reported(path):
     """The name of a graph type is a kernel whose factor is on a Dask cluster."""
     pytest.importorskip("networkx")
-    absent = {"absent": [3, 2, {"dtype": ["<f8"]}, "vectors", None]}
+    absent = {"absent points": [3, 2, {"dtype": ["<f8"]}, "vectors", None]}
     kernel = of_class("mercer.kernels.Scaled", {"kernel": 1, "factor": absent})
-    value = {"graph": [kernel, {"dict": []}, [], []]}
+    value = {"networkx graph": [kernel, {"dict": []}, [], []]}
     assert_rejected(forged([("mercer.json", manifest(value))]), path, "KeyError")
 
 
 USES_OF_LONG_ARRAYS = {
     "coordinates": {
-        "sparse": ["coo_array", {"tuple": [3]}, FIRST_ARRAY, {"tuple": [{"again": 2}]}]
+        "scipy sparse": ["coo_array", {"tuple": [3]}, FIRST_ARRAY, {"tuple": [{"again": 2}]}]
     },
     "one part of two": {
-        "sparse": ["csr_array", {"tuple": [3]}, FIRST_ARRAY, {"tuple": [{"again": 2}]}]
+        "scipy sparse": ["csr_array", {"tuple": [3]}, FIRST_ARRAY, {"tuple": [{"again": 2}]}]
     },
     "a seed": {"seed": [FIRST_ARRAY, {"tuple": []}, 4, 0]},
-    "texts": {"texts": [FIRST_ARRAY, True, False, None]},
+    "texts": {"strings": [FIRST_ARRAY, True, False, None]},
     "codes": {"pandas values": ["categories", FIRST_ARRAY, None, False]},
     "a column": {"pandas series": [FIRST_ARRAY, {"pandas range": [0, 2, 1, None]}, None]},
 }
@@ -266,7 +268,7 @@ leaves = st.one_of(
     st.integers(),
     st.floats(allow_nan=False, allow_infinity=False),
     st.text(max_size=4),
-    st.sampled_from(["os.system", "array", "again", "mercer.internal.Points", "object"]),
+    st.sampled_from(["os.system", "array", "again", "mercer.data.Points", "object"]),
 )
 
 

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import mercer
-from mercer.persistence import pandas_types, value_types
+from mercer.persistence import codecs, pandas_codecs
 from tests.expectations import raises
 from tests.persistence.tools import Halved
 
@@ -99,16 +99,16 @@ def test_error_names_the_path_to_the_value(path):
 
 
 @pytest.mark.parametrize(
-    ("package", "make", "cache"),
+    ("package", "make"),
     [
-        ("pandas", lambda pd: pd.DataFrame({"a": [1.0]}), pandas_types.pandas_types),
-        ("networkx", lambda nx: nx.path_graph(3), value_types._graph_type),
+        ("pandas", lambda pd: pd.DataFrame({"a": [1.0]})),
+        ("networkx", lambda nx: nx.path_graph(3)),
     ],
     ids=["pandas", "networkx"],
 )
-def test_error_names_the_package_that_is_missing(package, make, cache, path, monkeypatch):
+def test_error_names_the_package_that_is_missing(package, make, path, monkeypatch):
     mercer.save([make(pytest.importorskip(package))], path)
-    cache.cache_clear()
+    codecs._codecs.cache_clear()
     monkeypatch.setitem(sys.modules, package, None)
     with raises(ModuleNotFoundError, package, "pip install"):
         mercer.load(path)
@@ -119,7 +119,7 @@ def test_strings_of_pyarrow_can_be_loaded_without_pyarrow(path, monkeypatch):
     pytest.importorskip("pyarrow")
     texts = pd.Series(["a", None, "β"], dtype=pd.StringDtype("pyarrow"))
     mercer.save(texts, path)
-    monkeypatch.setattr(pandas_types, "find_spec", lambda name: None)
+    monkeypatch.setattr(pandas_codecs, "find_spec", lambda name: None)
     loaded = mercer.load(path)
     assert loaded.dtype.storage == "python"
     assert loaded[[0, 2]].tolist() == ["a", "β"]

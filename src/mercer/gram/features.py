@@ -20,6 +20,7 @@ from mercer.data.points import Points, RemotePoints
 from mercer.gram.expansion import Expansion
 from mercer.gram.gram import EigenProblem, GramOperator, LargestEntries
 from mercer.kernels import Kernel
+from mercer.utils.estimators import Storable
 from mercer.utils.pairwise import row_ranges
 from mercer.utils.resources import results_in_order
 from mercer.utils.types import Array
@@ -133,7 +134,7 @@ class FeatureExpansion(Expansion):
         return self.features.project(points, self.mean[:, None])[:, 0]
 
 
-class FactoredGram(GramOperator):
+class FactoredGram(GramOperator, Storable):
     """``A = ΦΦ*``; with ``center`` the (weighted) mean feature is removed from every row of Φ."""
 
     center: bool

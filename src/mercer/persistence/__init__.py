@@ -1,7 +1,7 @@
 """Model files: estimators, kernels and results on disk, without pickle.
 
-A file holds data only. Loading it runs no code from the file, imports only modules of a fixed list,
-and rejects damaged files.
+A file holds data only. Loading it runs no code from the file, imports only modules of mercer and of
+the libraries whose objects it holds, and rejects damaged files.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import re
 from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import version
+from math import inf
 from pathlib import Path
 from typing import Any
 
 import mercer
 from mercer.errors import VersionWarning, warn
 from mercer.persistence import container
-from mercer.persistence.decoding import decode
-from mercer.persistence.encoding import encode
+from mercer.persistence.tree import decode, encode
 
 __all__ = ["FORMAT", "load", "save"]
 
@@ -186,16 +186,11 @@ def _checked(path: Any, manifest: Any) -> dict[str, Any]:
     number, writer = manifest["format"], manifest["mercer"]
     if type(number) is not int or not isinstance(writer, str):
         raise ValueError("its format and version are invalid")
-    if number > FORMAT:
+    if number != FORMAT:
         raise container.UnreadableError(
-            f"{path} has format {number}, written by mercer {writer}. This is mercer "
-            f"{mercer.__version__}, which reads formats up to {FORMAT}. Upgrade: "
-            f"pip install 'mercer>={writer}'"
-        )
-    if number < FORMAT:
-        raise container.UnreadableError(
-            f"{path} has format {number}, written by mercer {writer}, but mercer "
-            f"{mercer.__version__} reads format {FORMAT} only. Fit the model again."
+            f"{path} has format {number}, written by mercer {writer}; mercer "
+            f"{mercer.__version__} reads format {FORMAT}. Install mercer {writer}, or fit and save "
+            "the model again."
         )
     names = manifest["borrowed"]
     if not isinstance(manifest["scikit-learn"], str):
@@ -213,12 +208,11 @@ def _installed(package: str) -> str:
 
 def _compare_versions(path: Any, manifest: dict[str, Any]) -> None:
     """Warn if the versions that wrote the file may be incompatible with the installed ones."""
-    writer, here = _version_order(manifest["mercer"]), _version_order(mercer.__version__)
-    if writer is None or here is None or writer > here:
+    if _release(manifest["mercer"]) > _release(mercer.__version__):
         warn(
-            f"{path} was written by mercer {manifest['mercer']}, which is not an earlier version "
-            f"of this mercer ({mercer.__version__}). Its models may give other results here. "
-            "Upgrade mercer, or fit and save the models again.",
+            f"{path} was written by mercer {manifest['mercer']}, which is newer than this mercer "
+            f"({mercer.__version__}). Its models may give other results here. Upgrade mercer, or "
+            "fit and save the models again.",
             VersionWarning,
         )
     installed = _installed("scikit-learn")
@@ -232,25 +226,7 @@ def _compare_versions(path: Any, manifest: dict[str, Any]) -> None:
         )
 
 
-_VERSION = re.compile(
-    r"(?P<release>\d+(\.\d+)*)((?P<phase>a|b|rc)(?P<pre>\d+))?"
-    r"(\.post(?P<post>\d+))?(\.dev(?P<dev>\d+))?(\+.*)?"
-)
-
-
-def _version_order(text: str) -> tuple[Any, ...] | None:
-    """Return a key that sorts versions as PEP 440 does, or None if the text is not a version.
-
-    >>> _version_order("0.1.0.dev0") < _version_order("0.1a2") < _version_order("0.1.0")
-    True
-    """
-    found = _VERSION.fullmatch(text) if len(text) < 100 else None
-    if found is None:
-        return None
-    release = tuple(int(part) for part in found["release"].split("."))
-    while release[-1:] == (0,):
-        release = release[:-1]
-    phases = {None: "z", "a": "a", "b": "b", "rc": "c"}
-    phase = "" if found["dev"] and not (found["phase"] or found["post"]) else phases[found["phase"]]
-    dev = float("inf") if found["dev"] is None else int(found["dev"])
-    return release, phase, int(found["pre"] or 0), int(found["post"] or -1), dev
+def _release(version: str) -> tuple[float, ...]:
+    """Return the numbers of a release, which compare like versions; (inf,) if it has none."""
+    found = re.match(r"\d{1,9}(\.\d{1,9})*", version)
+    return (inf,) if found is None else tuple(map(int, found[0].split(".")))

@@ -15,6 +15,7 @@ from mercer.data.points import validate_points
 from mercer.errors import ApproximationWarning, warn
 from mercer.population.quadrature import Quadrature, refine, shifted_sobol, union
 from mercer.utils.distributions import GaussianTerms
+from mercer.utils.estimators import Storable
 from mercer.utils.formatting import format_count
 from mercer.utils.types import Array
 from mercer.utils.validation import check_integer
@@ -90,7 +91,7 @@ _N_SHIFTS = 8
 _N_PROBES = 32
 
 
-class Measure(ABC):
+class Measure(Storable, ABC):
     """A probability measure on d-dimensional vectors.
 
     A subclass defines its dimension, moments, density, samples, and two kinds of nodes: a tensor

@@ -14,6 +14,7 @@ import numpy as np
 
 __all__ = [
     "MercerBase",
+    "Storable",
     "all_or_nothing",
     "explain_keyword",
 ]
@@ -76,6 +77,13 @@ def _from_gamma(cls: str, gamma: Any, known: Collection[str]) -> str | None:
         return formula[0].upper() + formula[1:]
     value = 1 / sqrt(2 * float(gamma)) if cls == "Gaussian" else 1 / float(gamma)
     return f"gamma={gamma!r} is bandwidth={value:.6g}: {formula}"
+
+
+class Storable:
+    """Marker of a class whose instances consist of their attributes, for model files.
+
+    Dataclasses, estimators and kernels of mercer can be stored without it.
+    """
 
 
 class MercerBase:

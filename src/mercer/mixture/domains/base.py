@@ -12,6 +12,7 @@ from scipy.special import logsumexp
 
 from mercer.data.points import Points
 from mercer.errors import ApproximationWarning, warn
+from mercer.utils.estimators import Storable
 from mercer.utils.types import Array
 
 __all__ = ["Domain", "Nodes", "Normalization", "integrate", "resample"]
@@ -86,7 +87,7 @@ class Normalization:
     n_nodes: int
 
 
-class Domain(ABC):
+class Domain(Storable, ABC):
     """A space with a base measure.
 
     Examples

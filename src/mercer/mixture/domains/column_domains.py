@@ -15,6 +15,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from mercer.utils.estimators import Storable
 from mercer.utils.types import Array
 from mercer.utils.validation import check_integer
 
@@ -26,7 +27,7 @@ N_SCALES = len(_STEPS)
 _MAX_LEVELS = 2000  # moves between levels are a matrix
 
 
-class ColumnDomain(ABC):
+class ColumnDomain(Storable, ABC):
     """The possible values of one column, with a measure.
 
     Examples

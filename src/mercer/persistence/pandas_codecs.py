@@ -1,64 +1,36 @@
-"""Value types of pandas: data frames are stored by column, without pickle or pyarrow."""
+"""Codecs of pandas: data frames are stored by column, without pickle or pyarrow."""
 
 from __future__ import annotations
 
-from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
-from mercer.persistence.value_types import ValueType, is_inflated
+from mercer.persistence.codecs import Codec, check_length
 from mercer.utils.types import Array
 
-__all__ = ["pandas_types", "type_of_pandas_value"]
+__all__ = ["pandas_codecs"]
 
 
-def type_of_pandas_value(value: Any) -> ValueType | None:
-    """Return the value type of an object of pandas, or None if it has none."""
+def pandas_codecs() -> tuple[Codec, ...]:
+    """Return the codecs of pandas, which is imported only if a value needs it."""
     import pandas as pd
 
-    is_array = isinstance(value, pd.api.extensions.ExtensionArray)
-    wanted = pd.api.extensions.ExtensionArray if is_array else type(value)
-    return next((found for found in pandas_types() if wanted in found.types), None)
-
-
-@cache
-def pandas_types() -> tuple[ValueType, ...]:
-    """Return all value types of pandas, which is imported only if a value needs it."""
-    try:
-        import pandas as pd
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "The model file holds a data frame, but pandas is not installed. Use: "
-            "pip install mercer[io]",
-            name=error.name,
-        ) from error
+    indices = (pd.Index, pd.CategoricalIndex, pd.DatetimeIndex, pd.TimedeltaIndex)
+    arrays = (pd.api.extensions.ExtensionArray,)
     return (
-        ValueType("pandas frame", (pd.DataFrame,), _frame_parts, _frame, True, True),
-        ValueType("pandas series", (pd.Series,), _series_parts, _series, True, True),
-        ValueType("pandas range", (pd.RangeIndex,), _range_parts, _range, True),
-        ValueType("pandas levels", (pd.MultiIndex,), _levels_parts, _levels, True),
-        ValueType(
-            "pandas index",
-            (pd.Index, pd.CategoricalIndex, pd.DatetimeIndex, pd.TimedeltaIndex),
-            lambda index: [_values(index), index.name],
-            _index,
-            True,
-        ),
-        ValueType("pandas values", (pd.api.extensions.ExtensionArray,), _array_parts, _array, True),
-        ValueType("pandas NA", (type(pd.NA),), lambda na: [], lambda: pd.NA),
-        ValueType("pandas NaT", (type(pd.NaT),), lambda nat: [], lambda: pd.NaT),
-        ValueType("pandas moment", (pd.Timestamp,), _moment_parts, _moment),
-        ValueType(
-            "pandas duration",
-            (pd.Timedelta,),
-            lambda duration: [duration.to_timedelta64()],
-            pd.Timedelta,
-        ),
-        ValueType(
-            "pandas dtype", _dtypes(), lambda dtype: [_empty(dtype)], lambda empty: empty.dtype
-        ),
+        Codec("pandas frame", (pd.DataFrame,), _frame_parts, _frame, True, any_length=True),
+        Codec("pandas series", (pd.Series,), _series_parts, _series, True, any_length=True),
+        Codec("pandas range", (pd.RangeIndex,), _range_parts, _range, True),
+        Codec("pandas levels", (pd.MultiIndex,), _levels_parts, _levels, True),
+        Codec("pandas index", indices, lambda index: [_values(index), index.name], _index, True),
+        Codec("pandas values", arrays, _array_parts, _array, True, subclasses=True),
+        Codec("pandas NA", (type(pd.NA),), lambda na: [], lambda: pd.NA),
+        Codec("pandas NaT", (type(pd.NaT),), lambda nat: [], lambda: pd.NaT),
+        Codec("pandas moment", (pd.Timestamp,), _moment_parts, _moment),
+        Codec("pandas duration", (pd.Timedelta,), lambda t: [t.to_timedelta64()], pd.Timedelta),
+        Codec("pandas dtype", _dtypes(), lambda dtype: [_empty(dtype)], lambda empty: empty.dtype),
     )
 
 
@@ -108,9 +80,7 @@ def _check_array(values: Any) -> Any:
     """Return an array; reject other sequences, because pandas would expand a forged range."""
     import pandas as pd
 
-    if is_inflated(values):
-        raise ValueError("an array without content is too long")
-    if not isinstance(values, np.ndarray | pd.api.extensions.ExtensionArray):
+    if not isinstance(check_length(values), np.ndarray | pd.api.extensions.ExtensionArray):
         raise ValueError(f"expected an array instead of a {type(values).__name__}")
     return values
 
@@ -155,17 +125,17 @@ def _levels_parts(index: Any) -> list[Any]:
 def _levels(levels: list[Any], codes: list[Array], names: list[Any]) -> Any:
     import pandas as pd
 
-    if any(is_inflated(level) for level in _check_list(levels)):
-        raise ValueError("a level of an index has no content and is too long")
+    for level in _check_list(levels):
+        check_length(level)
     codes = [_check_array(one) for one in _check_list(codes)]
     return pd.MultiIndex(levels, codes, names=names, verify_integrity=True)
 
 
 def _expanded(index: Any) -> Any:
-    """Return an index that ``load`` accepts: a long range is stored as an array."""
+    """Return an index of arrays, because ``load`` refuses long ranges as levels or categories."""
     import pandas as pd
 
-    return pd.Index(index.to_numpy(), name=index.name) if is_inflated(index) else index
+    return pd.Index(index.to_numpy(), name=index.name) if type(index) is pd.RangeIndex else index
 
 
 # --- pandas' own arrays ------------------------------------------------------------------------
