@@ -15,7 +15,7 @@ from mercer import KernelLDA, KernelPCA
 from mercer.errors import ApproximationWarning
 from mercer.kernels import Gaussian, Linear, Polynomial
 from mercer.solvers import Fourier, Lanczos, Nystrom
-from mercer.supervised.scatter import ClassMoments, LeaveOneOutScore, leave_one_out_scores
+from mercer.supervised.scatter import ClassMoments, LeaveOneOutScore, leave_one_out_class_scores
 from tests.expectations import raises, warns
 
 KERNELS = [Gaussian(1.5), Polynomial(2, 1.0), Polynomial(3), Linear()]
@@ -161,7 +161,7 @@ def test_each_function_is_positive_for_the_last_class(X, y):
 def test_leave_one_out_scores_equal_refits(ridge, X, y):
     codes = np.searchsorted(np.unique(y), y)
     moments = ClassMoments.of(X, codes)
-    found = leave_one_out_scores(X, codes, None, moments, ridge)
+    found = leave_one_out_class_scores(X, codes, None, moments, ridge)
     n = len(X)
     for i in (0, 13, 30, 59):
         others = np.arange(n) != i
@@ -178,9 +178,9 @@ def test_leave_one_out_removes_one_copy_of_a_weighted_row(X, y):
     weights = np.where(np.arange(60) % 7 == 0, 3.0, 1.0)
     copies = np.repeat(np.arange(60), weights.astype(int))
     moments = ClassMoments.of(X, codes, weights)
-    found = leave_one_out_scores(X, codes, weights, moments, 0.1)
+    found = leave_one_out_class_scores(X, codes, weights, moments, 0.1)
     again = ClassMoments.of(X[copies], codes[copies])
-    expected = leave_one_out_scores(X[copies], codes[copies], None, again, 0.1)
+    expected = leave_one_out_class_scores(X[copies], codes[copies], None, again, 0.1)
     assert_allclose(found[copies], expected, rtol=1e-9)
     one = LeaveOneOutScore.of(X, codes, weights, moments, 0.1)
     two = LeaveOneOutScore.of(X[copies], codes[copies], None, again, 0.1)
@@ -205,7 +205,7 @@ def test_confidence_and_shrinkage_maximize_the_leave_one_out_likelihood(shift, r
     X, codes = rng.normal(size=(90, 10)), np.repeat([0, 1, 2], [60, 20, 10])
     X[:, 0] += shift * codes
     moments = ClassMoments.of(X, codes)
-    scores = leave_one_out_scores(X, codes, None, moments, 0.01)
+    scores = leave_one_out_class_scores(X, codes, None, moments, 0.01)
 
     def likelihood(t, rho):
         return np.mean(calibrated(scores, moments, 0.01, t, rho)[np.arange(90), codes])
@@ -263,7 +263,7 @@ def test_single_rows_of_a_class_are_skipped():
     moments = ClassMoments.of(Z, codes, priors=np.array([0.25, 0.25, 0.5]))
     score = LeaveOneOutScore.of(Z, codes, None, moments, 0.1)
     assert_allclose(score.error, 1 / 8)
-    scores = leave_one_out_scores(Z, codes, None, moments, 0.1)
+    scores = leave_one_out_class_scores(Z, codes, None, moments, 0.1)
     assert np.isnan(scores[-1]).all()
     posteriors = calibrated(scores[:8], moments, 0.1, score.confidence, score.shrinkage)
     logs = posteriors[np.arange(8), codes[:8]]

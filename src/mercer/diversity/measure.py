@@ -24,7 +24,7 @@ from mercer.utils.validation import check_choice, check_integer
 __all__ = [
     "Diversity",
     "Mode",
-    "find_modes",
+    "leading_modes",
     "measure_diversity",
 ]
 
@@ -70,7 +70,7 @@ class Mode:
     stability: float
 
 
-def find_modes(
+def leading_modes(
     sample: Sample, count: int, order: Target, random_state: int | None
 ) -> tuple[list[Mode], Array | None]:
     """Return the modes with the largest entropy terms or eigenvalues, and the mode of each row.
@@ -343,7 +343,7 @@ def measure_diversity(
     gram = entropies.gram if any(order != 2 for order in orders) else None
     errors = sampling_error(sample, orders, values, random_state, gram)
     target: Target = "entropy" if mode_order == "entropy" else "variance"
-    modes, assignments = find_modes(sample, n_modes, target, random_state)
+    modes, assignments = leading_modes(sample, n_modes, target, random_state)
     bounds = [one.exp() for one in found]
     corrected = np.array([error.corrected for error in errors])
     deviation = np.array([error.corrected_error for error in errors])

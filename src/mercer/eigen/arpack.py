@@ -27,7 +27,6 @@ from mercer.utils.validation import check_integer
 
 __all__ = ["Arpack"]
 
-_SMALL = 600  # rows of a matrix that is decomposed in full
 _TIE = 1e-9
 _SHIFT = 1e-9  # distance of the shift from 1, less than 1 - λ₂ of a chain of 10,000 points
 
@@ -81,7 +80,8 @@ class Arpack:
                 "other problems."
             )
         k = check_integer(selection.n_components, "n_components", high=problem.size)
-        if problem.size <= max(_SMALL, 3 * k):
+        # small matrices are decomposed in full
+        if problem.size <= max(600, 3 * k):
             return Dense().solve(problem, selection)
         vectors = _component_vectors(gram, k)
         values = np.ones(vectors.shape[1])

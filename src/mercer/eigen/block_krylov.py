@@ -18,13 +18,8 @@ from mercer.utils.types import Array
 
 __all__ = ["KrylovResult", "leading_eigenpairs", "orthonormal_block"]
 
-_OVERSAMPLING = 8
 _BLOCKS = 24  # basis size before a restart, in blocks of default width
-# Ritz pairs of a basis with more columns cost as much as a pass, and are computed after every other
-# pass while residuals are this many times the tolerance.
-_SMALL_BASIS, _FAR = 200, 1e4
-_ORTHOGONAL = 1e-13  # largest product of basis vectors
-_NEARLY_ORTHOGONAL = 1e-9  # of vectors that stay orthonormal when their products are removed
+_SMALL_BASIS = 200  # columns; Ritz pairs of larger bases cost as much as a pass
 
 
 class KrylovResult(NamedTuple):
@@ -52,7 +47,7 @@ def leading_eigenpairs(
     to the largest |eigenvalue|. Blocks of ``width`` (None for k + 8) columns find eigenvalues of at
     most that multiplicity; at most ``max_passes`` blocks are multiplied.
     """
-    width = min(size, k + _OVERSAMPLING if width is None else width)
+    width = min(size, k + 8 if width is None else width)
     basis = _Basis(size, width, max(_BLOCKS * width, 6 * k), np.random.default_rng(random_state))
     products, next_check = 0, 1
     for passes in range(1, max_passes + 1):
@@ -121,8 +116,8 @@ class _Basis:
         return values, Y, float(residuals.max()) / largest
 
     def passes_between_checks(self, excess: float) -> int:
-        """Return after how many passes Ritz pairs are computed again."""
-        return 2 if self.used > _SMALL_BASIS and excess > _FAR else 1
+        """Return after how many passes Ritz pairs are computed again: two far from convergence."""
+        return 2 if self.used > _SMALL_BASIS and excess > 1e4 else 1
 
     def restart(self, values: Array, Y: Array, count: int) -> None:
         """Replace the basis by the leading Ritz vectors."""
@@ -152,10 +147,11 @@ def orthonormal_block(
     for _ in range(2):
         products = basis.T @ block
         largest = np.abs(products).max(initial=0.0)
-        if largest <= _ORTHOGONAL:
+        if largest <= 1e-13:
             break
         block -= basis @ products
-        if largest <= _NEARLY_ORTHOGONAL:
+        # vectors stay orthonormal when such small products are removed
+        if largest <= 1e-9:
             break
         lengths = np.linalg.norm(block, axis=0)
         lost = lengths < 0.5

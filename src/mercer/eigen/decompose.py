@@ -58,17 +58,9 @@ __all__ = [
     "plan_gram",
 ]
 
-_SMALLEST_TRACE, _LARGEST_TRACE = 1e-150, 1e150  # their squares neither overflow nor underflow
-_LARGEST = 1e307  # close to the largest floating-point number
-_NOTICEABLE_ERROR = 0.01  # relative to the smallest selected eigenvalue
-
 # Two points are neighbors if the cosine of their images, |k(x, y)| / √(k(x, x) k(y, y)), is larger.
 NEIGHBOR_COSINE = 0.01
 MANY_ISOLATED = 0.05  # fraction of the points above which a fit warns
-_CLEARLY_LARGER = 2.0  # factor by which eigenvalues exceed those of isolated points
-_CHECKED_ROWS = 200
-_FIRST_NEIGHBORS = 10_000
-_CHUNK_ROWS = 16_384
 _MIN_PAIRS, _MAX_PAIRS = 32, 256  # limits of the number of leading eigenpairs to compute
 
 
@@ -568,7 +560,8 @@ def _checked_count(n_components: Any, rows: int) -> int | float | None:
 def _check_trace(gram: GramOperator, unit: float) -> None:
     """Raise if squares of the entries of K would overflow or underflow, or its eigenvalues."""
     trace = abs(gram.trace)
-    low, high = _SMALLEST_TRACE, min(_LARGEST_TRACE, _LARGEST / max(unit, 1.0))
+    # squares of the trace and of entries of K neither overflow nor underflow
+    low, high = 1e-150, min(1e150, 1e307 / max(unit, 1.0))
     if trace == 0 or low <= trace <= high:
         return
     weighted = gram.weights is not None
@@ -594,7 +587,7 @@ def _check_potential(potential: float, isolated: float, precision: np.dtype[Any]
 def _warn_about_error(gram: GramOperator, spectrum: Spectrum) -> None:
     """Warn if the approximation of K may matter for the selected eigenvalues."""
     smallest = float(spectrum.eigenvalues.min(initial=np.inf))
-    if spectrum.error_bound > _NOTICEABLE_ERROR * smallest:
+    if spectrum.error_bound > 0.01 * smallest:
         warn(
             f"K is approximated ({gram.description}): {gram.missing_fraction:.2%} of its trace is "
             f"missing, so eigenvalues may be too small by up to {spectrum.error_bound:.3g}; the "
@@ -639,7 +632,7 @@ def _stand_out(pairs: Eigenpairs, gram: GramOperator) -> bool:
     The eigenvalues of a diagonal K are its entries. Components with larger eigenvalues are those of
     many points together, even if each pair of them has a small similarity, as in high dimensions.
     """
-    floor = _CLEARLY_LARGER * gram.trace / gram.rows
+    floor = 2.0 * gram.trace / gram.rows
     return bool(len(pairs.values)) and float(pairs.values.min()) > floor
 
 
@@ -666,10 +659,10 @@ def isolated_fraction(sample: Sample) -> float:
     n = sample.points.n
     if n < 3:
         return 0.0
-    rows = np.unique(np.linspace(0, n - 1, min(n, _CHECKED_ROWS)).astype(int))
+    rows = np.unique(np.linspace(0, n - 1, min(n, 200)).astype(int))
     isolated = rows
     # most points have a neighbor among a subset; only the others are compared with all
-    for step in dict.fromkeys((max(1, n // _FIRST_NEIGHBORS), 1)):
+    for step in dict.fromkeys((max(1, n // 10_000), 1)):
         isolated = isolated[~_have_neighbors(sample, isolated, np.arange(0, n, step))]
         if len(isolated) == 0:
             return 0.0
@@ -706,6 +699,6 @@ def _are_near(values: Array, own: Array, theirs: Array) -> Array:
 def _count_near(kernel: Kernel, some: Array, points: Points) -> Array:
     near = np.zeros(len(some), dtype=np.int64)
     own = kernel.diagonal(some)
-    for _, chunk in points.chunks(_CHUNK_ROWS):
+    for _, chunk in points.chunks(16_384):
         near += _are_near(kernel(some, chunk), own, kernel.diagonal(chunk)).sum(axis=1)
     return near

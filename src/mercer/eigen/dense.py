@@ -55,7 +55,6 @@ RANK_ERROR = 1e-6
 TERM_FLOOR = 1e-13
 
 _FEW = 0.25  # part of the eigenvectors, up to which those of a tridiagonal matrix are faster
-_SMALLEST = 50  # rows, below which both take less than a millisecond
 
 
 def dense_bytes(n: int, itemsize: int = 8) -> int:
@@ -159,7 +158,8 @@ class Dense:
 
 def _few(n_components: int | float | None, size: int) -> bool:
     """Return whether computing only the selected eigenvectors saves time."""
-    if n_components is None or size < _SMALLEST:
+    # below, both take less than a millisecond
+    if n_components is None or size < 50:
         return False
     return not isinstance(n_components, int) or n_components <= _FEW * size
 

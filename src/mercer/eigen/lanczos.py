@@ -38,18 +38,11 @@ from mercer.utils.validation import check_integer
 __all__ = ["Lanczos", "LanczosBasis", "christoffel", "largest_hidden_term", "stored_fits"]
 
 _MAX_CHUNKED_ROWS = 300_000  # one product of this size takes a core 15 minutes
-# Blocks up to this width are orthogonalized by one thread: threads of OpenBLAS go on spinning for
-# some 30 ms after a call and take the cores from the threads that multiply K.
-_NARROW_BLOCK = 64
-_FIRST_CHECK = 6  # steps before the first check of the selection
-# If the relative difference of V and Σψ, both sums over n entries, is smaller, no term is missing.
-_SUM_TOLERANCE = 1e-12
 # Relative positions at which each interval between Ritz values is probed: dense at both ends, where
 # narrow peaks occur, and evenly spaced in the middle.
 _ENDS = np.array([0, 1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.05, 0.12, 0.21, 0.31, 0.4])
 _PROBES = np.r_[_ENDS, 0.5, 1 - _ENDS[::-1]]
 _BIG = 1e100
-_GOLDEN_STEPS = 24  # reduce a bracket to 1e-5 of its width
 
 
 def _chunked_gram(sample: Sample, points: Any) -> ChunkedGram:
@@ -148,7 +141,8 @@ class Lanczos:
         self, problem: EigenProblem, k: int, tie: float, random_state: int | None
     ) -> KrylovResult:
         width = problem.block_width(k)
-        with single_threaded_blas() if (width or k) <= _NARROW_BLOCK else nullcontext():
+        # Threads of OpenBLAS spin after a call, which takes cores from the threads that multiply K.
+        with single_threaded_blas() if (width or k) <= 64 else nullcontext():
             return leading_eigenpairs(
                 problem.product,
                 problem.size,
@@ -267,7 +261,7 @@ class EntropySearch:
 
         If fewer pairs converged than requested, ``too_few`` is set and all of them are returned.
         """
-        check = _FIRST_CHECK
+        check = 6  # steps before the first check of the selection
         while True:
             self.basis.extend()
             last = self.basis.ended or self.steps == self.limit
@@ -312,7 +306,8 @@ class EntropySearch:
         missing = potential - float(ritz.terms.sum())
         if self.basis.ended:
             return f"the Krylov space is exhausted after {self.steps} products"
-        if abs(missing) <= _SUM_TOLERANCE * potential and ritz.lowest == 0:
+        # both are sums over n entries with rounding errors
+        if abs(missing) <= 1e-12 * potential and ritz.lowest == 0:
             return f"the terms found after {self.steps} products add up to V"
         threshold = ritz.terms[selected[-1]] if selected is not None and len(selected) else 0.0
         if self.selection.n_components is None or threshold <= TERM_FLOOR * potential:
@@ -564,7 +559,7 @@ def _refined_maximum(
     left, right = high - ratio * (high - low), low + ratio * (high - low)
     at_left, at_right = outside(left), outside(right)
     best = max(float(at_left.max()), float(at_right.max()))
-    for _ in range(_GOLDEN_STEPS - 1):  # one of the two inner points stays
+    for _ in range(23):  # reduce a bracket to 1e-5 of its width; one of the two inner points stays
         rises = at_left < at_right
         low, high = np.where(rises, left, low), np.where(rises, high, right)
         new = np.where(rises, low + ratio * (high - low), high - ratio * (high - low))

@@ -66,12 +66,9 @@ log = logging.getLogger("mercer")
 # ranks and ties are known.
 SMALL = 600
 _SMALL_FOR_LEADING = 400  # the same for leading pairs, found from one vector in half the time
-# Iterations for more pairs than this part of n take as long as a full decomposition: with a stored
-# K, the same from one vector, and with the fast products of a factored operator.
-_LARGE_PART, _LARGE_VERIFIED_PART, _LARGE_FACTORED_PART = 1 / 20, 1 / 10, 1 / 8
 # One vector needs fewer products than a block, and a Cholesky factorization in addition: faster up
-# to this order, and for more components than this part of n.
-_VERIFIED_UP_TO, _VERIFIED_PART = 2000, 1 / 60
+# to this order, and for more components than n/60.
+_VERIFIED_UP_TO = 2000
 _FOURIER_FROM = 4000
 _FOURIER_FRACTION = 250  # with n² / 250 points of the grid a fit takes as long as with a stored K
 _LARGEST_GRID = 2**24
@@ -79,7 +76,6 @@ _GRID_PER_ROW = 500  # points of the grid per row of a Dask collection
 _EXACT_UP_TO = 30_000
 _LANDMARKS = 1000
 _SPARSE_COLUMNS = 1000  # beyond which chunks of sparse rows are not made dense
-_ALL_EIGENVALUES_UP_TO = 4000  # all eigenvalues, without vectors, take a few seconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -283,9 +279,10 @@ class Rule:
 
 
 def _needs_full_decomposition(case: Case) -> bool:
-    small, part = SMALL, _LARGE_PART
+    # iterations for more pairs take as long as a full decomposition
+    small, part = SMALL, 1 / 20
     if case.suits_one_vector:
-        small, part = _SMALL_FOR_LEADING, _LARGE_VERIFIED_PART
+        small, part = _SMALL_FOR_LEADING, 1 / 10
     many = _is_large_part(case.request.n_components, case.n, part)
     return case.dense_fits and (case.n <= small or many)
 
@@ -297,7 +294,7 @@ def _has_affordable_grid(case: Case) -> bool:
 
 def _prefers_one_vector(case: Case) -> bool:
     few_rows = case.n <= _VERIFIED_UP_TO
-    faster = few_rows or _is_large_part(case.count, case.n, _VERIFIED_PART)
+    faster = few_rows or _is_large_part(case.count, case.n, 1 / 60)
     return case.suits_one_vector and faster and case.dense_fits
 
 
@@ -444,7 +441,7 @@ def _is_large_part(n_components: int | float | None, size: int, part: float) -> 
 
 
 def _small_problem_solver(size: int, n_components: int | float | None) -> Eigensolver:
-    large = _is_large_part(n_components, size, _LARGE_FACTORED_PART)
+    large = _is_large_part(n_components, size, 1 / 8)
     full = size <= SMALL or (large and size <= 8 * SMALL)
     return Dense() if full else Lanczos()
 
@@ -470,7 +467,8 @@ def _affordable_grid(kernel: Kernel, points: Points, largest: float) -> Frequenc
 
 def can_compute_all_eigenvalues(size: int) -> bool:
     """Return whether all eigenvalues, without vectors, are affordable: to find ranks among them."""
-    return size <= _ALL_EIGENVALUES_UP_TO and dense_bytes(size) <= memory_budget()
+    # 4000 eigenvalues, without vectors, take a few seconds
+    return size <= 4000 and dense_bytes(size) <= memory_budget()
 
 
 def summing_grid(sample: Sample, box: tuple[Array, Array] | None = None) -> FrequencyGrid | None:

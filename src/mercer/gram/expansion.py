@@ -33,7 +33,6 @@ __all__ = [
 # A float64 tile of this side and its workspace fit a second-level cache; larger ones are slower.
 TILE = 256
 TILE_SIDES = {np.dtype(np.float32): 384, np.dtype(np.float64): TILE}
-_PRODUCT_ROWS = 1024
 THREADS_FROM = 2**17  # kernel values; below, starting threads costs more than it saves
 
 
@@ -164,7 +163,7 @@ def cross_product(kernel: Kernel, new: Points, points: Points, C: Array) -> Arra
             for part in columns:
                 out[rows] += finite_product(tiles(rows, part, None), right[part])
 
-    rows = row_ranges(new.n, min(_PRODUCT_ROWS, -(-new.n // 8)))
+    rows = row_ranges(new.n, min(1024, -(-new.n // 8)))
     _run(kernel, rows, work, new.n * points.n)
     return out
 

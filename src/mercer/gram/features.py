@@ -36,7 +36,6 @@ __all__ = [
 ]
 
 _CHUNK_ROWS = 8192
-_SUMMED_ROWS = 2048  # of which each thread holds two arrays with one column per feature
 
 
 class FeatureMap(ABC):
@@ -57,7 +56,8 @@ class FeatureMap(ABC):
 
         # objects may be compared by arbitrary Python code
         parallel = self.kernel.compares != "objects"
-        parts = results_in_order(row_ranges(points.n, _SUMMED_ROWS), moments, parallel)
+        # each thread holds two arrays of 2048 rows with one column per feature
+        parts = results_in_order(row_ranges(points.n, 2048), moments, parallel)
         return reduce(add, parts)
 
     def raw(self, chunk: Any) -> Array:

@@ -242,7 +242,6 @@ def frequency_grid(
 
 
 _MIN_THREADED_SIZE = 2**20  # smaller grids are transformed faster by one thread each
-_BATCH_SIZE = 2**18  # numbers that are transformed at a time; more do not fit the caches
 
 
 class FourierGram(FactoredGram):
@@ -301,7 +300,8 @@ class FourierGram(FactoredGram):
         """Return Toeplitz products by FFT, a few columns at a time."""
         out = np.empty_like(V)
         size = self._circle.size
-        parts = row_ranges(V.shape[1], max(1, _BATCH_SIZE // size))
+        # more numbers at a time do not fit the caches
+        parts = row_ranges(V.shape[1], max(1, 2**18 // size))
 
         def multiply(part: slice) -> None:
             out[:, part] = self._toeplitz(V[:, part])

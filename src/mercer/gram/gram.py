@@ -59,8 +59,6 @@ Tile = tuple[slice, slice]
 
 _BLOCK_ROWS = 512  # of a stored matrix, per task of a product
 _PARALLEL_PRODUCT = 2**22  # entries; below, starting threads costs more than it saves
-_MAX_BLOCK_ROWS = 20_000  # two blocks fit into the memory of a worker
-_MIN_BLOCKS = 6  # 6 blocks give 21 tiles, enough to occupy several workers
 
 
 class EigenProblem(ABC):
@@ -391,7 +389,8 @@ class ChunkedGram(BlockedGram):
         local_points = points.take(slice(None))
         local_weights = None if weights is None else points.passes.take(weights, slice(None))
         super().__init__(kernel, local_points, local_weights)
-        size = max(1, min(_MAX_BLOCK_ROWS, -(-points.n // _MIN_BLOCKS)))
+        # two blocks fit into the memory of a worker; 6 give 21 tiles, enough for several workers
+        size = max(1, min(20_000, -(-points.n // 6)))
         self.blocks = points.passes.persist(points.rows.rechunk({0: size}))
 
     def product(self, V: Array) -> Array:

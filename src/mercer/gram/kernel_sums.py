@@ -60,20 +60,13 @@ __all__ = [
 ]
 
 _LOG_SKIPPED = log(5e-8)  # largest fraction of a sum in boxes that are skipped
-_PRODUCT_ERROR = 5e-8
 _POINTS_PER_BOX = 64
 _BOXES_PER_CELL = 8
 _ROWS_PER_BOX = 128
-_ROWS_PER_GROUP = 2**11, 2**14  # least and most; fewer leave too little work per box
 _NEAREST = 4  # cells that are summed first, for a lower bound of the sums
 # Bounds for each box of a cell are worth their time if they exclude enough, by a sample of rows.
 _SPACING = 16
-_WORTH_BOUNDS = 0.65
 _TILE = 2**17  # exponents at a time
-_LEAST_EXPONENT = -87.0  # smaller exponents have denormalized exponentials, which are slow
-# Below, the preparation takes longer than it saves.
-_MIN_PAIRS = 10**7
-_MIN_ROWS = 1000
 
 #: Splits tasks among threads and calls a function with the tasks of each.
 Run = Callable[[Sequence[Array], Callable[[Sequence[Array]], Any]], Any]
@@ -141,7 +134,8 @@ class GaussianSums:
             for rows in groups:
                 logs[rows] = self._log_sums(Y[rows])
 
-        groups = _balanced_boxes(Y, int(np.clip(len(Y) // 8, *_ROWS_PER_GROUP)))
+        # smaller groups leave too little work per box
+        groups = _balanced_boxes(Y, int(np.clip(len(Y) // 8, 2**11, 2**14)))
         work(groups) if run is None else run(groups, work)
         return logs
 
@@ -179,7 +173,7 @@ class GaussianSums:
         boxes = range(cell * _BOXES_PER_CELL, min((cell + 1) * _BOXES_PER_CELL, len(self.boxes)))
         some = slice(None, None, _SPACING)
         parts = [np.mean(self.boxes.bounds(box, Y[some]) > limits[some]) for box in boxes]
-        if np.mean(parts) > _WORTH_BOUNDS:
+        if np.mean(parts) > 2 / 3:
             sums.add(rows, self._factors(self.cells, cell))
         else:
             for box in boxes:
@@ -224,14 +218,15 @@ class _PartialSums:
             h -= rise[:, None]
             self._shifts[rows] += rise
             self._left[rows, -1] = -self._shifts[rows]
-        np.maximum(h, _LEAST_EXPONENT, out=h)
+        # smaller exponents have denormalized exponentials, which are slow
+        np.maximum(h, -87.0, out=h)
         np.exp(h, out=h, dtype=np.float32, casting="same_kind")
         self._values[rows] += finite_product(h, np.ones(h.shape[1]))
 
 
 def worth_boxes(n: int, m: int) -> bool:
-    """Return whether the preparation for n points pays for sums at m rows."""
-    return m >= _MIN_ROWS and n * m >= _MIN_PAIRS
+    """Return whether the preparation for n points saves more time than it takes, at m rows."""
+    return m >= 1000 and n * m >= 10**7
 
 
 def gaussian_sums(points: Array, offsets: Array, inverses: Array) -> GaussianSums | None:
@@ -283,7 +278,8 @@ def _corners(Z: Array, starts: Array) -> tuple[Array, Array]:
 
 def _within_reach(Z: Array, scale: float) -> Array:
     """Return for each row whether its products have a small error."""
-    largest = (_PRODUCT_ERROR / (8 * (Z.shape[1] + 3) * 2.0**-53)) ** 0.5
+    # 5e-8 is the largest error of products
+    largest = (5e-8 / (8 * (Z.shape[1] + 3) * 2.0**-53)) ** 0.5
     with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray(np.sqrt(_squares(Z)) * scale <= largest)
 
@@ -312,11 +308,7 @@ def _squares(Z: Array) -> Array:
     return np.asarray(np.einsum("ij,ij->i", Z, Z))
 
 
-# A sum on the grid that exceeds its error by this factor is accurate to three digits.
-_MIN_SIGNAL_TO_NOISE = 1e3
-_NEGLIGIBLE = 1e-12  # fraction of a sum that far points may contribute
 _MAX_EXACT_ROWS = 200_000  # rows whose exact sums over all chunks are computed at a time
-_PAIRS_PER_GROUP = 4_000_000  # pairs of a point and its neighbor
 
 
 @dataclass
@@ -480,14 +472,14 @@ class WindowSum:
         if counts.mean() > self.points.n / 8:
             return log_cross_sums(self.kernel, new, self.points, self.coefficients)
         sign, logs = np.empty(new.n), np.empty(new.n)
-        for rows in _groups(counts, _PAIRS_PER_GROUP):
+        for rows in _groups(counts, 4_000_000):
             found = self._tree.query_ball_point(scaled[rows], radius[rows], workers=thread_count())
             sign[rows], logs[rows] = self._sum_over(scaled[rows], found)
         return sign, logs
 
     def _radius(self, nearest: Array) -> Array:
         """Return the distance beyond which n points are negligible compared with the nearest."""
-        threshold = self._log_profile(nearest) + log(_NEGLIGIBLE / self.points.n)
+        threshold = self._log_profile(nearest) + log(1e-12 / self.points.n)
         low, high = nearest.copy(), nearest + 1
         while (far := self._log_profile(high) > threshold).any():
             high[far] *= 2
@@ -527,7 +519,8 @@ class _GridEvaluation:
         if self.waves is None:
             return np.full((len(X), 2), np.nan)
         values = _grid_values(self.waves, self.noise, Points(X))
-        return _signed(values, values < _MIN_SIGNAL_TO_NOISE * self.noise)
+        # a sum of 1000 times its error is accurate to three digits
+        return _signed(values, values < 1e3 * self.noise)
 
     def inaccurate_rows(self, X: Array) -> Array:
         """Return the rows that need exact sums."""

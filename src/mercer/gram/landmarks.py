@@ -33,17 +33,14 @@ __all__ = [
     "landmark_bytes",
 ]
 
-_PIVOTS_PER_BLOCK = 128
-_COLUMNS_PER_TASK = 1024
-_MAX_ROWS_PER_LANDMARK, _MIN_ROWS_PER_LANDMARK = 100, 4
-_ROUNDING = 10.0  # rounding error of residuals, in units of eps √count k(x, x)
-_SMALL_MATRICES = 8  # of size m × m: factor, moments, and the decomposition of the small problem
+_MIN_ROWS_PER_LANDMARK = 4
 
 
 def landmark_bytes(n: int, count: int, itemsize: int) -> int:
     """Return the minimal memory in bytes: the factor of the smallest subsample, small matrices."""
     rows = min(n, _MIN_ROWS_PER_LANDMARK * count)
-    return count * rows * itemsize + _SMALL_MATRICES * 8 * count**2
+    # eight m × m matrices: factor, moments, and the decomposition of the small problem
+    return count * rows * itemsize + 8 * 8 * count**2
 
 
 def choose_landmarks(
@@ -64,7 +61,7 @@ def choose_landmarks(
     fraction of the trace falls below the tolerance.
     """
     rng = np.random.default_rng(random_state)
-    max_rows = min(memory // (points.dtype.itemsize * count), _MAX_ROWS_PER_LANDMARK * count)
+    max_rows = min(memory // (points.dtype.itemsize * count), 100 * count)
     max_rows = max(max_rows, _MIN_ROWS_PER_LANDMARK * count)
     tolerance = max(tolerance, 10 * float(np.finfo(points.dtype).eps))
     rows: Array | slice = slice(None)
@@ -77,13 +74,14 @@ def choose_landmarks(
     residual = diagonal.copy()
     trace = float(importance @ diagonal)
     F = np.empty((min(count, points.n), points.n), points.dtype)  # the factor, transposed
-    rounding = _ROUNDING * float(np.finfo(F.dtype).eps) * np.sqrt(len(F)) * diagonal
+    # rounding error of residuals
+    rounding = 10 * float(np.finfo(F.dtype).eps) * np.sqrt(len(F)) * diagonal
     chosen: list[int] = []
     while len(chosen) < len(F):
         probabilities = np.maximum(importance * residual, 0)
         if probabilities.sum() <= tolerance * trace:
             break
-        block = min(_PIVOTS_PER_BLOCK, len(F) - len(chosen))
+        block = min(128, len(F) - len(chosen))
         proposals = rng.choice(points.n, size=block, p=probabilities / probabilities.sum())
         k = len(chosen)
         inner = kernel(points.take(proposals).data).astype(np.float64)
@@ -123,7 +121,7 @@ def _extend(
         residual[columns] -= np.einsum("ij,ij->j", new, new)
 
     parallel = kernel.compares != "objects" and len(pivots) * points.n >= THREADS_FROM
-    run_each_in_threads(row_ranges(points.n, _COLUMNS_PER_TASK), work, parallel)
+    run_each_in_threads(row_ranges(points.n, 1024), work, parallel)
 
 
 def _thin(
@@ -148,11 +146,6 @@ def _thin(
         accepted.append(i)
     indices = np.array(accepted, dtype=int)
     return indices, factor[indices, : len(indices)]
-
-
-# With a larger ratio of pivots the condition number of k(S, S) is at most about 1e6, and summing
-# kernel values instead of features loses at most six of sixteen digits.
-_SMALLEST_PIVOT_RATIO = 1e-3
 
 
 @dataclass(frozen=True)
@@ -180,9 +173,9 @@ class LandmarkFeatures(FeatureMap):
     @property
     def _is_well_conditioned(self) -> bool:
         pivots = np.abs(self.factor.diagonal())
-        return bool(
-            self.factor.dtype == np.float64 and pivots.min() > _SMALLEST_PIVOT_RATIO * pivots.max()
-        )
+        # The condition number of k(S, S) is then at most about 1e6, and summing kernel values
+        # instead of features loses at most six of sixteen digits.
+        return bool(self.factor.dtype == np.float64 and pivots.min() > 1e-3 * pivots.max())
 
     def raw(self, chunk: Any) -> Array:
         """Return kernel values with the landmarks, so that all points need one triangular solve.

@@ -17,10 +17,6 @@ from mercer.utils.types import Array
 __all__ = ["NormalizedExpansion", "NormalizedGram", "SparseGram"]
 
 
-_ROUNDING = 1e-12
-_MIN_DEGREE = 1e-8  # relative to the mean
-
-
 class SparseGram(KernelGram):
     """A stored Gram matrix with few non-zero values: the kernel's, or a given ``matrix``."""
 
@@ -88,7 +84,7 @@ class NormalizedGram(DirectGram):
         """Weighted sums of the rows of K."""
         degrees = self._base_product(self.start[:, None])[:, 0] / self.start
         lowest = float(degrees.min())
-        if lowest < -_ROUNDING * float(np.abs(degrees).max()):
+        if lowest < -1e-12 * float(np.abs(degrees).max()):
             raise ValueError(
                 f"The degree Σ_j k(x_i, x_j) of a row is {lowest:.3g}; normalization needs "
                 "nonnegative ones. Use a kernel with nonnegative values, such as Gaussian."
@@ -99,7 +95,7 @@ class NormalizedGram(DirectGram):
                 "larger bandwidth."
             )
         # the rows of isolated points are then almost zero
-        return np.maximum(degrees, _MIN_DEGREE * float(degrees.mean()))
+        return np.maximum(degrees, 1e-8 * float(degrees.mean()))
 
     @cached_property
     def _roots(self) -> Array:

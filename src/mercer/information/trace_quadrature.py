@@ -37,8 +37,8 @@ from mercer.information.entropy import entropy_summand
 from mercer.utils.types import Array
 
 __all__ = [
+    "BoundedValue",
     "Deflation",
-    "Interval",
     "LanczosBlock",
     "Product",
     "TraceSum",
@@ -367,7 +367,7 @@ def remainder_range(
 # --- the sum --------------------------------------------------------------------------------------
 
 
-class Interval(NamedTuple):
+class BoundedValue(NamedTuple):
     """A value with bounds."""
 
     value: float
@@ -400,7 +400,7 @@ class TraceSum:
 
     Attributes
     ----------
-    bounds : Interval
+    bounds : BoundedValue
     deterministic : bool
         Whether the bounds hold with certainty.
     exhausted : bool
@@ -437,7 +437,7 @@ class TraceSum:
         low, high = moment_bounds(
             self.rest[0], self.rest[1] / unit, self.rest[2] / unit**2, self.order
         )
-        self.bounds = Interval(self.known + (low + high) / 2, *self._widened(low, high))
+        self.bounds = BoundedValue(self.known + (low + high) / 2, *self._widened(low, high))
         self.deterministic = True
         self._blocks: list[LanczosBlock] = []
         self._doublings = 0
@@ -501,7 +501,7 @@ class TraceSum:
             self.deterministic = False
             # both intervals hold, so their intersection does
             lower, upper = max(lower, self.bounds.lower), min(upper, self.bounds.upper)
-            self.bounds = Interval(float(np.clip(value, lower, upper)), lower, upper)
+            self.bounds = BoundedValue(float(np.clip(value, lower, upper)), lower, upper)
         if means[1] - means[0] > sum(deviations) / 2:
             self._steps += (self._steps + 1) // 2
         elif count == _MOST_VECTORS:

@@ -40,13 +40,6 @@ __all__ = [
 ColumnType = Literal["number", "date", "category", "text"]
 _Content = Literal["number", "date", "duration", "complex", "string", "other"]
 
-# Strings are texts if there are many distinct ones, or if most rows have a distinct one and these
-# are long.
-_MANY_LABELS = 50
-_LONG_LABEL = 12
-
-_DAY = 24 * 3600 * 1e6  # microseconds
-
 
 def column_type(column: Any) -> ColumnType:
     """Return the type of a column of a data frame.
@@ -123,19 +116,23 @@ def as_days(column: Any) -> Array | None:
         times = dates.to_numpy().astype("M8[us]")
     else:
         return None
-    days: Array = np.where(np.isnat(times), np.nan, times.astype(np.int64) / _DAY)
-    return days
+    microseconds = np.where(np.isnat(times), np.nan, times.astype(np.int64))
+    return np.asarray(microseconds / (24 * 3600 * 1e6))
 
 
 def are_texts(cells: Array) -> bool:
-    """Whether strings are texts rather than labels; the rule is in :func:`table_kernel`."""
+    """Whether strings are texts rather than labels; the rule is in :func:`table_kernel`.
+
+    They are texts if there are many distinct ones, or if most rows have a distinct one and these
+    are long.
+    """
     if not all(isinstance(cell, str) for cell in cells):
         return False
     distinct = set(cells)
-    if len(distinct) > max(_MANY_LABELS, sqrt(len(cells))):
+    if len(distinct) > max(50, sqrt(len(cells))):
         return True
     lengths = [len(cell) for cell in distinct]
-    return len(distinct) > len(cells) / 2 and float(np.median(lengths)) > _LONG_LABEL
+    return len(distinct) > len(cells) / 2 and float(np.median(lengths)) > 12
 
 
 def _content(column: Any) -> _Content:

@@ -43,13 +43,8 @@ __all__ = [
     "term_fractions",
 ]
 
-_SAME_SCALE = 1e-12  # relative difference of b²/ν below which two Matérn kernels have one scale
-_GAUSSIAN_REACH = 9.0  # exp(-9²/2) < 3e-18
 _EXPONENTIAL_REACH = 40.0  # exp(-40) < 5e-18
 _FAR = 600.0  # beyond which Bessel functions underflow
-_LARGE_ORDER = 50  # of Matérn kernels, above which Struve functions overflow
-_N_NODES = 100
-_ENTRIES_PER_BLOCK = 2_000_000
 _N_RECURRENCES = 10
 
 # --- self-convolutions ----------------------------------------------------------------------------
@@ -138,7 +133,8 @@ def _without_factor(kernel: Kernel) -> Kernel:
 def _matern_convolution(first: Matern, second: Matern, d: int) -> Matern | None:
     """Return the Matérn kernel with the sum of the exponents ν + d/2; None for two scales."""
     scales = [np.asarray(m.bandwidth) / np.sqrt(m.nu) for m in (first, second)]
-    if not np.allclose(scales[0], scales[1], rtol=_SAME_SCALE, atol=0):
+    # up to rounding error
+    if not np.allclose(scales[0], scales[1], rtol=1e-12, atol=0):
         return None
     nu = first.nu + second.nu + d / 2
     return Matern((scales[0] * np.sqrt(nu)).tolist(), nu=nu)
@@ -295,7 +291,7 @@ def _matern_tail(t: Array, nu: float) -> Array:
         return 0.25 * (2 + t) * np.exp(-t)
     if nu == 2.5:
         return (0.5 + (5 * t + t * t) / 16) * np.exp(-t)
-    if nu > _LARGE_ORDER:
+    if nu > 50:
         return _mixture_tail(t / sqrt(2 * nu), nu)
     # ∫_0^t s^ν K_ν = c t (K_ν L_{ν-1} + K_{ν-1} L_ν) with ∫_0^∞ s^ν K_ν = c
     least = 1e-8 if nu < 5 else 1e-4  # K_ν overflows for smaller t; the integral is linear there
@@ -310,7 +306,7 @@ def _mixture_tail(r: Array, nu: float) -> Array:
 
     The trapezoidal rule in the logarithm of the variance converges exponentially.
     """
-    logs = np.linspace(-1, 1, _N_NODES) * 12 / sqrt(nu)
+    logs = np.linspace(-1, 1, 100) * 12 / sqrt(nu)
     weights = np.exp((nu + 0.5) * logs - nu * np.expm1(logs))
     tails = np.zeros(np.shape(r))
     for log_variance, weight in zip(logs, weights / weights.sum(), strict=True):
@@ -333,7 +329,7 @@ def _reach_of_term(kernel: Kernel) -> float:
         return 1.0
     if isinstance(kernel, Matern) and kernel.nu != np.inf:
         return max(kernel._reach(1e-18), _EXPONENTIAL_REACH / sqrt(2 * kernel.nu))
-    return _GAUSSIAN_REACH
+    return 9.0  # exp(-9²/2) < 3e-18
 
 
 # --- derivatives of logarithms --------------------------------------------------------------------
@@ -391,7 +387,7 @@ def join_derivatives(parts: list[LogDerivatives]) -> LogDerivatives:
 
 def block_rows(n: int, entries_per_row: int) -> Iterator[slice]:
     """Yield ranges of n rows, each with a limited number of entries."""
-    step = max(1, _ENTRIES_PER_BLOCK // max(entries_per_row, 1))
+    step = max(1, 2_000_000 // max(entries_per_row, 1))
     for first in range(0, n, step):
         yield slice(first, first + step)
 

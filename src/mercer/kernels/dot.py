@@ -18,8 +18,6 @@ from mercer.utils.types import Array
 
 __all__ = ["Cosine", "DotProduct", "Linear", "Polynomial", "Sigmoid"]
 
-_MAX_SUMMED_PRODUCTS = 1e6  # products of features whose sum must not overflow
-
 
 class DotProduct(Kernel):
     """A function of ``t = x'y``, applied in place; rows may be sparse."""
@@ -115,7 +113,7 @@ class Linear(DotProduct):
         if not self.is_psd:
             return None
         X = as_dense(self._as_points(X))
-        self._check_overflow(X, X, _MAX_SUMMED_PRODUCTS)
+        self._check_overflow(X, X, 1e6)
         scaled = X * np.sqrt(self.scale).astype(X.dtype)
         if self.constant == 0:
             return scaled

@@ -38,8 +38,6 @@ __all__ = [
 
 _ENTRIES_PER_BLOCK = 4_000_000
 _FARTHEST = 1e100  # coordinates in units of the reference; their squares do not overflow
-# Squared distances below this multiple of k(x, x) + k(y, y) are rounding error.
-_ZERO_DISTANCE = 1e-13
 _TIE = 1e-12  # relative difference of squared distances that counts as equal
 
 
@@ -150,7 +148,8 @@ def squared_distances_from(own: Array, other: Array, products: Array) -> Array:
     """
     norms = np.add.outer(own, other).astype(np.float64)
     squares = norms - 2.0 * products
-    return np.where(squares > _ZERO_DISTANCE * np.abs(norms), squares, 0.0)
+    # smaller ones are rounding error
+    return np.where(squares > 1e-13 * np.abs(norms), squares, 0.0)
 
 
 def neighbor_pairs(

@@ -37,14 +37,9 @@ __all__ = [
     "sample_metric",
 ]
 
-# Up to this many columns, differences are as fast as the matrix product, without cancellation.
-_FEW_COLUMNS = 2
-_SYMMETRY = 1e-10  # allowed asymmetry of a metric, relative to its largest entry
-_SINGULAR = 1e-12  # smallest eigenvalue of a correlation matrix
 # Above this smoothness K_ν overflows at distances where three terms of its series are not accurate.
 # The expansion for large ν has an error of at most 1e-13 there.
 _LARGE_ORDER = 100
-_BISECTIONS = 60  # enough for double precision
 
 
 @dataclass(frozen=True)
@@ -191,7 +186,8 @@ class Radial(Stationary):
             X, Y = X.astype(np.float64), Y.astype(np.float64)
         bandwidths = self.bandwidth_vector(X.shape[1])
         left, right, by_products = X, Y, False
-        if X.shape[1] > _FEW_COLUMNS:
+        # differences of few columns are as fast, without cancellation
+        if X.shape[1] > 2:
             origin = Y.mean(axis=0, dtype=np.float64)
             near_x = self._from(origin, X)
             near_y = near_x if same_points else self._from(origin, Y)
@@ -286,7 +282,7 @@ class Gaussian(Radial):
                 "bandwidth, and put the others into the metric."
             )
         asymmetry = np.abs(M - M.T).max(initial=0)
-        if not np.isfinite(M).all() or asymmetry > _SYMMETRY * np.abs(M).max(initial=0):
+        if not np.isfinite(M).all() or asymmetry > 1e-10 * np.abs(M).max(initial=0):
             raise ValueError("Gaussian(metric=…) must be a symmetric matrix of finite numbers.")
         try:
             return np.linalg.cholesky(M)
@@ -490,7 +486,7 @@ class Matern(Radial):
         """Invert the profile, a decreasing function, by bisection."""
         near = np.zeros(np.shape(values))
         far = np.full(np.shape(values), self._reach(np.finfo(np.float64).tiny))
-        for _ in range(_BISECTIONS):
+        for _ in range(60):
             middle = 0.5 * (near + far)
             beyond = self.profile(-0.5 * middle**2) < values
             near, far = np.where(beyond, near, middle), np.where(beyond, middle, far)
@@ -622,7 +618,7 @@ def sample_metric(rule: str, data: Any, weights: Array | None) -> Array:
     scale = np.sqrt(covariance.diagonal())
     correlation = covariance / np.outer(scale, scale) if (scale > 0).all() else np.zeros((1, 1))
     lowest = float(np.linalg.eigvalsh(correlation)[0])
-    if not lowest > _SINGULAR:
+    if not lowest > 1e-12:
         raise ValueError(
             "Gaussian(metric='covariance') needs an invertible covariance matrix; the smallest "
             f"eigenvalue of the correlation matrix is {lowest:.3g}. Drop constant and redundant "

@@ -34,12 +34,6 @@ __all__ = [
 
 #: Values of fewer rows may all differ by chance.
 MANY_ROWS = 20
-_N_TEXTS = 200  # enough to estimate the typical similarity of texts
-
-# A column whose rows rarely differ must not dominate the product. Its mean difference is replaced
-# by that of a column in which a quarter of all pairs differ. A difference in such a column is
-# equivalent to 2√2 standard deviations of a numeric column.
-_MIN_MEAN_DIFFERENCE = 0.25
 
 
 def table_kernel(X: Any, *, include: Iterable[Any] = ()) -> Kernel:
@@ -218,13 +212,16 @@ def _mean_difference(ranks: Array) -> float:
 
 
 def _rho(difference: float, target: float) -> float:
-    return _rounded(exp(-target / max(difference, _MIN_MEAN_DIFFERENCE)))
+    # A column whose rows rarely differ must not dominate the product: a difference is at most
+    # equivalent to one in a column in which a quarter of all pairs differ.
+    return _rounded(exp(-target / max(difference, 0.25)))
 
 
 def _text_rho(cells: Array, target: float) -> float:
     """Return ρ such that ``ρ + (1 - ρ) cosine = exp(-target)`` for a typical pair of texts."""
     texts = sorted(set(cells))
-    some = texts[:: -(-len(texts) // _N_TEXTS)]
+    # 200 texts are enough to estimate the typical similarity
+    some = texts[:: -(-len(texts) // 200)]
     cosines = NGram(3, normalize=True)(some)
     typical = float((cosines.sum() - len(some)) / (len(some) * max(len(some) - 1, 1)))
     return _rounded(max((exp(-target) - typical) / (1 - typical), 0.0)) if typical < 1 else 0.0
@@ -240,8 +237,6 @@ def _rounded(value: float) -> float:
 _WORDS = {"id", "ids", "identifier", "uuid", "guid", "key", "sku", "serial"}
 _NAMES = {"", "index", "idx", "row", "no", "nr", "number", "unnamed: 0"}
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_YEARS = (1000, 3000)
-_LENGTHS = 5  # sequences and formulas, which carry information, differ more
 
 
 def has_identifier_name(name: Any) -> bool:
@@ -278,7 +273,7 @@ def counts_from_offset(first: float, last: float, rows: int) -> bool:
     >>> counts_from_offset(10_000, 10_029, 30), counts_from_offset(0, 29, 30)
     (True, False)
     """
-    could_be_years = first >= _YEARS[0] and last < _YEARS[1]
+    could_be_years = first >= 1000 and last < 3000
     return rows >= MANY_ROWS and first > rows and not could_be_years
 
 
@@ -297,14 +292,12 @@ def _identifying_strings(name: Any, strings: Sequence[str] | Array) -> bool:
     if has_identifier_name(name):
         return True
     lengths = [len(cell) for cell in strings]
-    are_codes = max(lengths) - min(lengths) <= _LENGTHS
+    # lengths of sequences and formulas, which carry information, differ more
+    are_codes = max(lengths) - min(lengths) <= 5
     return are_codes and all(re.search(r"\d", cell) for cell in strings)
 
 
 # --- skewness -------------------------------------------------------------------------------------
-
-_SKEWED = 2.0  # skewness of an exponential distribution
-_MANY_VALUES = 10  # fewer distinct values are codes or counts
 
 
 class Skewness(NamedTuple):
@@ -337,7 +330,8 @@ def logarithm_helps(numbers: Array) -> Skewness | None:
     if len(numbers) < MANY_ROWS or not numbers.min() > 0 or not np.isfinite(numbers).all():
         return None
     before = skewness(numbers)
-    if before < _SKEWED or len(np.unique(numbers)) < _MANY_VALUES:
+    # an exponential distribution has skewness 2; few distinct values are codes or counts
+    if before < 2.0 or len(np.unique(numbers)) < 10:
         return None
     after = skewness(np.log(numbers))
     return Skewness(before, after) if abs(after) <= before / 2 else None

@@ -22,7 +22,7 @@ __all__ = [
     "column_statistics",
     "held_out_blocks",
     "lagged_rows",
-    "read_rows",
+    "process_rows",
     "segment_starts",
 ]
 
@@ -64,7 +64,7 @@ class ProcessRows:
         return replace(self, values=values, names=names)
 
 
-def read_rows(X: Any, time: Hashable | None = None) -> ProcessRows:
+def process_rows(X: Any, time: Hashable | None = None) -> ProcessRows:
     """Validate rows in time order.
 
     Parameters

@@ -25,7 +25,7 @@ from mercer.monitoring.process_data import (
     choose_lags,
     column_statistics,
     lagged_rows,
-    read_rows,
+    process_rows,
     segment_starts,
 )
 from mercer.monitoring.process_distance import KernelDistance
@@ -155,7 +155,7 @@ class ProcessMonitor(MercerBase, BaseEstimator):  # type: ignore[misc]
         y : ignored
         """
         self._check_parameters()
-        rows = read_rows(X, self.time)
+        rows = process_rows(X, self.time)
         self.n_features_in_ = rows.values.shape[1]
         if rows.is_named:
             self.feature_names_in_ = np.array(rows.names, dtype=object)
@@ -288,7 +288,7 @@ class ProcessMonitor(MercerBase, BaseEstimator):  # type: ignore[misc]
 
     def _read_new(self, X: Any) -> ProcessRows:
         check_is_fitted(self, "distance_")
-        rows = read_rows(X, self.time)
+        rows = process_rows(X, self.time)
         if rows.is_named and hasattr(self, "feature_names_in_"):
             return rows.select(self._names)
         if rows.values.shape[1] != self.n_features_in_:

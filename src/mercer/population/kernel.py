@@ -17,7 +17,7 @@ from mercer.kernels import Kernel, as_kernel
 from mercer.population.measure import Measure
 from mercer.population.measures import as_measure
 from mercer.population.operator import PopulationOperator, orient
-from mercer.population.quadrature import Quadrature, refine
+from mercer.population.quadrature import Quadrature, refine_quadrature
 from mercer.utils.types import Array
 from mercer.utils.validation import check_integer, check_real
 
@@ -233,7 +233,7 @@ def _solve(
             )
         pairs = problem.solve(measure.grid(1))
         return pairs, np.zeros(problem.count), f"the Gram matrix of {size} points"
-    refined = refine(
+    refined = refine_quadrature(
         map(problem.solve, _small_grids(problem, measure, max_nodes)),
         lambda pairs: pairs.values,
         lambda values, errors: bool(errors.max() <= tolerance * values[0]),

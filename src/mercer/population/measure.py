@@ -13,7 +13,7 @@ from scipy.special import gammaln
 
 from mercer.data.points import validate_points
 from mercer.errors import ApproximationWarning, warn
-from mercer.population.quadrature import Quadrature, refine, shifted_sobol, union
+from mercer.population.quadrature import Quadrature, refine_quadrature, shifted_sobol, union
 from mercer.utils.distributions import GaussianTerms
 from mercer.utils.estimators import Storable
 from mercer.utils.formatting import format_count
@@ -264,7 +264,7 @@ class Measure(Storable, ABC):
             return bool((error <= tolerance * np.maximum(1.0, np.abs(value))).all())
 
         results = ((np.asarray(evaluate(rule)), rule) for rule in self.grids(max_nodes))
-        refined = refine(results, lambda result: result[0], is_accurate)
+        refined = refine_quadrature(results, lambda result: result[0], is_accurate)
         if refined is not None:
             (value, rule), error = refined
             return value, error, rule

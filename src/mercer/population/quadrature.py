@@ -23,7 +23,7 @@ __all__ = [
     "gauss_legendre",
     "normal_rule",
     "quantile_rule",
-    "refine",
+    "refine_quadrature",
     "remaining_error",
     "shifted_sobol",
     "tensor",
@@ -180,7 +180,7 @@ def remaining_error(change: Array, earlier_change: Array) -> Array:
 _Result = TypeVar("_Result")
 
 
-def refine(
+def refine_quadrature(
     results: Iterable[_Result],
     values: Callable[[_Result], Array],
     is_accurate: Callable[[Array, Array], bool],

@@ -26,7 +26,7 @@ __all__ = [
     "Discriminants",
     "LeaveOneOutScore",
     "class_signs",
-    "leave_one_out_scores",
+    "leave_one_out_class_scores",
 ]
 
 _SINGULAR = 1e-12  # smallest ratio of eigenvalues of W + γI that is inverted
@@ -204,7 +204,7 @@ def class_signs(class_means: Array) -> Array:
     return np.where(class_means[last, np.arange(class_means.shape[1])] < 0, -1.0, 1.0)
 
 
-def leave_one_out_scores(
+def leave_one_out_class_scores(
     Z: Array, codes: Array, weights: Array | None, moments: ClassMoments, ridge: float
 ) -> Array:
     r"""Return leave-one-out values of :meth:`Discriminants.scores` for every row.
@@ -319,7 +319,8 @@ def _margins(
     moments: ClassMoments, ridge: float, Z: Array, codes: Array, weights: Array | None
 ) -> Array:
     """Return log-likelihoods minus that of the true class; NaN for the only row of a class."""
-    likelihoods = leave_one_out_scores(Z, codes, weights, moments, ridge) - np.log(moments.priors)
+    scores = leave_one_out_class_scores(Z, codes, weights, moments, ridge)
+    likelihoods = scores - np.log(moments.priors)
     return np.asarray(likelihoods - likelihoods[np.arange(len(Z)), codes][:, None])
 
 

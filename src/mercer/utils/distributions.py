@@ -20,8 +20,6 @@ __all__ = [
     "normal_divergence",
 ]
 
-_ENTRIES_PER_BLOCK = 2**22
-
 
 @dataclass(frozen=True, eq=False)
 class GaussianTerms:
@@ -65,7 +63,7 @@ def _weighted_sums(X: Array, means: Array, coefficients: Array, covariance: Arra
     """Return ``Σ_i c_i N(x; m_i, S)`` at points, in blocks of rows."""
     root = np.linalg.cholesky(covariance)
     left, right = (solve_triangular(root, A.T, lower=True).T for A in (X, means))
-    step = max(1, _ENTRIES_PER_BLOCK // len(right))
+    step = max(1, 2**22 // len(right))
     sums = np.empty(len(X))
     for start in range(0, len(X), step):
         rows = slice(start, start + step)
@@ -90,10 +88,6 @@ def normal_divergence(p: GaussianTerms, q: GaussianTerms) -> float:
 # --- inverses of increasing functions -------------------------------------------------------------
 
 
-_MAX_STEPS = 200
-_MAX_DOUBLINGS = 1100  # from 1 to the largest double
-
-
 def invert_increasing(
     function: Callable[[Array], Array],
     derivative: Callable[[Array], Array],
@@ -111,7 +105,7 @@ def invert_increasing(
     low, high = _bracket(function, float(y[0]), float(y[-1]), low, high)
     left, right = np.full(len(y), low), np.full(len(y), high)
     x = 0.5 * (left + right)
-    for _ in range(_MAX_STEPS):
+    for _ in range(200):
         values = function(x)
         below = values < y
         left, right = np.where(below, x, left), np.where(below, right, x)
@@ -132,7 +126,7 @@ def _bracket(
     function: Callable[[Array], Array], least: float, most: float, low: float, high: float
 ) -> tuple[float, float]:
     step = max(high - low, np.spacing(max(abs(low), abs(high))))
-    for _ in range(_MAX_DOUBLINGS):
+    for _ in range(1100):  # doublings from 1 to the largest number
         at_low, at_high = function(np.array([low, high]))
         if at_low < least and at_high > most:
             return low, high

@@ -52,17 +52,21 @@ def explain_keyword(cls: str, name: str, value: Any, known: Collection[str]) -> 
     if name == "gamma" and (found := _from_gamma(cls, value, known)) is not None:
         return found
     if name in _KERNEL_PARAMETERS and "kernel" in known:
-        text = "Parameters of the kernel belong to the kernel: kernel=mercer.kernels."
-        if name in ("degree", "coef0"):
-            return f"{text}Polynomial(degree=3, constant=1.0, scale=…)."
-        bandwidth = _from_gamma("Gaussian", value, ["bandwidth"]) if name == "gamma" else None
-        return f"{text}Gaussian(bandwidth=…)." + ("" if bandwidth is None else f" {bandwidth}")
+        return _belongs_to_kernel(name, value)
     for other in _OTHER_NAMES.get(name, ()):
         if other in known:
             return f"It is named {other!r} here."
     close = get_close_matches(name, known, n=1)
     suggestion = f"Did you mean {close[0]!r}? " if close else ""
     return f"{suggestion}Parameters: {', '.join(known) or 'none'}."
+
+
+def _belongs_to_kernel(name: str, value: Any) -> str:
+    text = "Parameters of the kernel belong to the kernel: kernel=mercer.kernels."
+    if name in ("degree", "coef0"):
+        return f"{text}Polynomial(degree=3, constant=1.0, scale=…)."
+    bandwidth = _from_gamma("Gaussian", value, ["bandwidth"]) if name == "gamma" else None
+    return f"{text}Gaussian(bandwidth=…)." + ("" if bandwidth is None else f" {bandwidth}")
 
 
 def _from_gamma(cls: str, gamma: Any, known: Collection[str]) -> str | None:

@@ -40,13 +40,6 @@ __all__ = [
 # common origin, in bandwidths). Beyond these errors of h the slower differences are used.
 _CANCELLATION_LIMIT = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 2e-4}
 
-_ROWS_PER_BLOCK = 256  # of distances
-
-# for euclidean_distances:
-_FEW_COLUMNS = 4  # up to this number, differences are as fast as products with corrections
-_CANCELLED = 1e-5  # squared distances below this multiple of the squared norms are recomputed
-_FEW_CANCELLED = 0.05  # fraction of recomputed distances above which all are recomputed
-
 
 def finite_product(A: Array, B: Array, out: Array | None = None) -> Array:
     """Return ``A @ B`` for finite numbers, without spurious "invalid value" warnings.
@@ -132,11 +125,13 @@ def euclidean_distances(X: Array, Y: Array) -> Array:
         return np.zeros((len(X), len(Y)))
     X, Y = X / scale, Y / scale
     ones = np.ones(X.shape[1])
-    if X.shape[1] <= _FEW_COLUMNS:
+    # differences of few columns are as fast as products with corrections
+    if X.shape[1] <= 4:
         return np.asarray(np.sqrt(-2 * half_squared_differences(X, Y, ones)) * scale)
     squares = -2 * half_squared_products(augment_rows(X), augment_columns(Y))
-    cancelled = squares < _CANCELLED * max(_squared_norms(X).max(), _squared_norms(Y).max())
-    if cancelled.mean() > _FEW_CANCELLED:
+    # small differences of large squares are inaccurate; if there are many, all are recomputed
+    cancelled = squares < 1e-5 * max(_squared_norms(X).max(), _squared_norms(Y).max())
+    if cancelled.mean() > 0.05:
         return np.asarray(np.sqrt(-2 * half_squared_differences(X, Y, ones)) * scale)
     rows, columns = np.nonzero(cancelled)
     squares[rows, columns] = _squared_norms(X[rows] - Y[columns])
@@ -145,7 +140,7 @@ def euclidean_distances(X: Array, Y: Array) -> Array:
 
 def distance_blocks(X: Array) -> Iterator[tuple[slice, Array]]:
     """Yield ranges of rows and their distances to all rows."""
-    for rows in row_ranges(len(X), _ROWS_PER_BLOCK):
+    for rows in row_ranges(len(X), 256):
         yield rows, euclidean_distances(X[rows], X)
 
 
@@ -167,10 +162,6 @@ def _squared_norms(X: Array) -> Array:
 
 
 # --- sparse rows ----------------------------------------------------------------------------------
-
-
-# Up to this size of a factor, a sparse times a dense matrix is faster than two sparse ones.
-_FEW_ENTRIES = 2**22
 
 
 class SparseRows(csr_array):  # type: ignore[misc]
@@ -216,7 +207,8 @@ def row_products(A: Any, B: Any, out: Array | None = None) -> Array:
     if not issparse(A) and not issparse(B):
         return finite_product(A, B.T, out)
     right = B.T
-    if issparse(A) and issparse(B) and right.shape[0] * right.shape[1] <= _FEW_ENTRIES:
+    # a sparse times a dense matrix is faster than two sparse ones, up to some size
+    if issparse(A) and issparse(B) and right.shape[0] * right.shape[1] <= 2**22:
         right = right.toarray()
     product = as_dense(A @ right)
     if out is None:

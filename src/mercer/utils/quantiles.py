@@ -59,9 +59,6 @@ def weighted_quantile(values: Array, weights: Array, level: float) -> Array:
 # --- conformal p-values ---------------------------------------------------------------------------
 
 
-_ROUNDING = 1e-9  # relative rounding error of scores
-
-
 @dataclass(frozen=True)
 class Calibration:
     """Sorted calibration scores with the total weight of the scores from each one upward.
@@ -88,7 +85,7 @@ class Calibration:
         order = np.argsort(scores, kind="stable")
         scores = np.asarray(scores[order], dtype=np.float64)
         # a score that equals a calibration score up to rounding error is a tie
-        scores = scores + _ROUNDING * np.abs(scores)
+        scores = scores + 1e-9 * np.abs(scores)
         above = np.append(np.cumsum(weights[order][::-1])[::-1], 0.0)
         return cls(scores, np.asarray(above, dtype=np.float64))
 

@@ -28,15 +28,23 @@ def fuse_sources(graph: dict[Any, Any], keys: Sequence[Any]) -> dict[Any, Any]:
             dependents.setdefault(source, set()).add(key)
     fused = dict(nodes)
     for key in keys:
-        inside = {key: nodes[key]}
-        pending = set(nodes[key].dependencies)
-        while pending:
-            source = pending.pop()
-            if source in nodes and dependents[source] <= inside.keys():
-                inside[source] = nodes[source]
-                pending |= set(nodes[source].dependencies) - inside.keys()
+        inside = _with_own_sources(key, nodes, dependents)
         if len(inside) > 1:
             for source in inside:
                 fused.pop(source, None)
             fused[key] = GraphNode.fuse(*inside.values(), key=key)
     return fused
+
+
+def _with_own_sources(
+    key: Any, nodes: dict[Any, Any], dependents: dict[Any, set[Any]]
+) -> dict[Any, Any]:
+    """Return the node of a key and the nodes that only it depends on."""
+    inside = {key: nodes[key]}
+    pending = set(nodes[key].dependencies)
+    while pending:
+        source = pending.pop()
+        if source in nodes and dependents[source] <= inside.keys():
+            inside[source] = nodes[source]
+            pending |= set(nodes[source].dependencies) - inside.keys()
+    return inside

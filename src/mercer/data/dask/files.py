@@ -37,8 +37,17 @@ _ENDINGS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}
 def read_parts(path: str | Path, columns: Sequence[str] | None = None) -> Any:
     """Return a lazy Dask data frame of a folder of Parquet or CSV files, or of one file.
 
-    Files are read in the order of their names; names that begin with a dot or an underscore are
-    ignored. ``columns=None`` means all numeric ones.
+    Parameters
+    ----------
+    path : str or Path
+        Files are read in the order of their names; names that begin with a dot or an underscore are
+        ignored.
+    columns : sequence of str or None
+        Names of columns; None for all numeric ones.
+
+    Returns
+    -------
+    dask.dataframe.DataFrame
     """
     frame = open_parts(path)
     if columns is None:
@@ -138,13 +147,27 @@ def _parts_of(path: Path) -> tuple[list[Path], str]:
 def write_parts(
     path: str | Path, columns: dict[str, Any], *, overwrite: bool = False
 ) -> tuple[int, int]:
-    """Compute lazy columns and write them as Parquet files, one per chunk; return files and rows.
+    """Compute lazy columns and write them as Parquet files, one per chunk.
 
     Files are written to a temporary folder next to the target, which is renamed when all are
     written, so the target is never incomplete. Replacing a folder takes two renames; if the process
     is killed between them, the next write next to the target restores the old folder. A file of a
     worker that died is written again by another. The workers must have access to the folder (a
     shared file system, or one machine).
+
+    Parameters
+    ----------
+    path : str or Path
+        Folder to create.
+    columns : dict of str to dask.array.Array of shape (n,)
+        With the same chunks; at least one.
+    overwrite : bool
+        Replace an existing folder.
+
+    Returns
+    -------
+    parts, rows : int
+        Numbers of files and rows written.
     """
     arrays = list(columns.values())
     return write_frames(path, partial(_as_frame, list(columns)), arrays, overwrite=overwrite)

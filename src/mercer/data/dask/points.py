@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from mercer.data.dask.passes import DASK, Sketch, combine_sketches, sketch_rows
+from mercer.data.dask.passes import DASK, SKETCH_SIZE, Sketch, combine_sketches, sketch_rows
 from mercer.data.dask.validation import (
     Survey,
     check_chunk_memory,
@@ -31,11 +31,6 @@ from mercer.utils.validation import check_weight_totals
 from mercer.utils.weights import effective_size
 
 __all__ = ["ChunkedPoints", "validate_dask_points"]
-
-# Rows of a sketch. The ranks of the 2000 rows that bandwidth rules use are then accurate to a third
-# of their spacing.
-_SKETCH = 16_000
-_SKETCH_BYTES = 2**23
 
 
 def validate_dask_points(
@@ -221,7 +216,7 @@ class ChunkedPoints(PointSet):
         the others, so results differ by the sampling error of ``most`` rows. ``grouped`` as in
         :func:`~mercer.data.subsampling.thin_rows`.
         """
-        size = max(2 * most, min(_SKETCH, _SKETCH_BYTES // (8 * self.dimension + 8)))
+        size = max(2 * most, min(SKETCH_SIZE, 2**23 // (8 * self.dimension + 8)))
         sketch: Sketch = DASK.sum(
             partial(sketch_rows, size=size),
             self.rows,

@@ -48,7 +48,6 @@ __all__ = [
 
 _FAN_IN = 8  # summaries that one task of the tree combines
 _PERSISTED_FRACTION = 0.6  # of the workers' memory, for persisted arrays
-_MAX_EMBEDDED_BYTES = 20_000  # larger pickled functions are separate nodes of the graph
 
 Summary = TypeVar("Summary")
 
@@ -70,26 +69,34 @@ def fused_tasks(
     ``per_chunk`` for every chunk, and the result of the key in ``shared``, a key and the graph that
     computes it.
     """
+    shared_arguments, graph = ([], {}) if shared is None else ([shared[0]], dict(shared[1]))
     arrays = [column for column in columns if column is not None]
-    blocks = [_block_keys(array) for array in arrays]
-    sources = HighLevelGraph.merge(*(array.__dask_graph__() for array in arrays))
-    graph = {} if shared is None else dict(shared[1])
-    futures = _futures_in(graph | dict(sources))
-    graph |= dict(arrays[0].__dask_optimize__(sources, [key for keys in blocks for key in keys]))
-    graph |= futures  # the optimization drops them
+    sources, futures = _optimized_graph(arrays, graph)
+    graph |= sources
     call: Any = function
-    if len(cloudpickle.dumps(function)) > _MAX_EMBEDDED_BYTES:
+    # large functions are separate nodes of the graph
+    if len(cloudpickle.dumps(function)) > 20_000:
         call = f"{name}-function"
         graph[call] = function
-    keys = [(name, i, *(0,) * (axes - 1)) for i in range(len(blocks[0]))]
+    blocks = [None if column is None else _block_keys(column) for column in columns]
+    keys = [(name, i, *(0,) * (axes - 1)) for i in range(len(_block_keys(arrays[0])))]
     for i, key in enumerate(keys):
-        own = iter([keys_of_array[i] for keys_of_array in blocks])
-        chunks = [None if column is None else next(own) for column in columns]
-        own_argument = [] if per_chunk is None else [per_chunk[i]]
-        shared_argument = [] if shared is None else [shared[0]]
-        graph[key] = (_run, call, *chunks, *own_argument, *shared_argument)
+        chunks = [None if block is None else block[i] for block in blocks]
+        own_arguments = [] if per_chunk is None else [per_chunk[i]]
+        graph[key] = (_run, call, *chunks, *own_arguments, *shared_arguments)
     # A future is released with its last reference, so the graph must reference it.
     return fuse_sources(graph, keys) | futures, keys
+
+
+def _optimized_graph(
+    arrays: Sequence[Any], shared: dict[Any, Any]
+) -> tuple[dict[Any, Any], dict[Any, Any]]:
+    """Return the graph of the chunks of arrays, and the futures in it and in a shared graph."""
+    sources = HighLevelGraph.merge(*(array.__dask_graph__() for array in arrays))
+    futures = _futures_in(shared | dict(sources))
+    keys = [key for array in arrays for key in _block_keys(array)]
+    # the optimization drops futures
+    return dict(arrays[0].__dask_optimize__(sources, keys)) | futures, futures
 
 
 def _futures_in(graph: dict[Any, Any]) -> dict[Any, Any]:

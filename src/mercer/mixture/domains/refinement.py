@@ -22,7 +22,7 @@ from scipy.special import logsumexp
 
 from mercer.utils.types import Array
 
-__all__ = ["Cells", "refine"]
+__all__ = ["Cells", "refine_cells"]
 
 _TOLERANCE = 5e-3  # of the integral
 _GROWTH = 4  # the number of evaluations is limited to this multiple of the first grid
@@ -49,7 +49,7 @@ class Cells:
     errors: Array
 
 
-def refine(
+def refine_cells(
     centers: Array,
     shape: tuple[int, ...],
     sides: Array,
@@ -73,10 +73,10 @@ def refine(
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.mixture.domains.refinement import refine
+    >>> from mercer.mixture.domains.refinement import refine_cells
     >>> grid = np.arange(-995.0, 1000.0, 10.0)[:, None]
     >>> narrow = lambda x: -0.5 * (x / 0.1) ** 2  # all nodes miss the peak at 0
-    >>> cells = refine(grid, (200,), np.array([10.0]), np.zeros((1, 1)), narrow)
+    >>> cells = refine_cells(grid, (200,), np.array([10.0]), np.zeros((1, 1)), narrow)
     >>> float((np.exp(cells.logs[:, 0]) * 10.0 / 2.0**cells.levels).sum().round(2))  # √(2π) / 10
     0.25
     """

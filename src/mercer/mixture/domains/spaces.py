@@ -13,7 +13,7 @@ from scipy.stats import multivariate_normal, qmc
 
 from mercer.data.points import Points
 from mercer.mixture.domains.base import Domain, Nodes
-from mercer.mixture.domains.refinement import refine
+from mercer.mixture.domains.refinement import refine_cells
 from mercer.utils.types import Array
 from mercer.utils.validation import check_integer, check_real
 from mercer.utils.weights import Moments
@@ -201,7 +201,7 @@ class Box(_Vectors):
             return super().resolve(evaluate)
         shape = self._cells()
         sides = (self.high - self.low) / shape
-        cells = refine(
+        cells = refine_cells(
             self._grid().points.data,
             tuple(shape.tolist()),
             sides,
