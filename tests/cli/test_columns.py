@@ -66,7 +66,7 @@ def test_cluster_equals_spectral_clustering(flowers, iris, command):
     assert list(found) == ["row", "cluster"]
     assert_array_equal(found["cluster"], direct.labels_)
     assert_names(text, ", ".join(map(str, np.bincount(direct.labels_))))
-    assert_names(text, describe_kernel(direct.kernel_), f"{len(direct.path_)} kernels")
+    assert_names(text, describe_kernel(direct.kernel_), f"{len(direct.path_)} neighbor graphs")
 
 
 def test_cluster_with_a_bandwidth_uses_the_gaussian_kernel(flowers, iris, command):

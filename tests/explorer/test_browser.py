@@ -215,6 +215,20 @@ def test_rotation_in_three_dimensions(service, browser):
         assert page.locator("#plot-eca .xtitle").text_content() == "component 1"
 
 
+def test_three_dimensional_views_show_all_points(service, browser):
+    inside = """id => {
+        const plot = document.getElementById(id);
+        const {xaxis, yaxis} = plot.layout;
+        const isIn = (values, [low, high]) => values.every(v => low < v && v < high);
+        return plot.data.map(t => isIn(t.x, xaxis.range) && isIn(t.y, yaxis.range));
+    }"""
+    with opened(browser, f"{service.address}&data=wine") as page:
+        page.locator("#plot-pca").scroll_into_view_if_needed()
+        page.wait_for_selector("#plot-pca .point")
+        assert page.evaluate(inside, "plot-eca") == [True] * 3
+        assert page.evaluate(inside, "plot-pca") == [True] * 3
+
+
 def test_controls_and_tables(service, browser):
     with opened(browser, service.address) as page:
         for table in ("wine", "machines", "iris"):

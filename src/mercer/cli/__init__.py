@@ -14,8 +14,6 @@ from typing import Any
 
 __all__ = ["main"]
 
-_INTERRUPTED, _TERMINATED, _PIPE_CLOSED = 130, 143, 141  # 128 + the signal's number, as in shells
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code.
@@ -37,13 +35,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return _flush_output(_main(sys.argv[1:] if arguments is None else list(arguments)))
         except KeyboardInterrupt:
             _print_error("interrupted")
-            return _INTERRUPTED
+            return 130  # 128 + the number of the signal, as in shells; also below
         except BrokenPipeError:
             _discard_output()  # the reader has closed the pipe, as in `| head`
-            return _PIPE_CLOSED
+            return 141
         except SystemExit as end:
             if isinstance(end.__context__, BrokenPipeError):  # rich exits by itself, with code 1
-                return _PIPE_CLOSED
+                return 141
             raise
 
 
@@ -120,7 +118,7 @@ def _terminable() -> Iterator[None]:
     """Turn SIGTERM into an exception, so that half-written files are removed."""
 
     def stop(number: int, frame: FrameType | None) -> None:
-        raise SystemExit(_TERMINATED)
+        raise SystemExit(143)
 
     if threading.current_thread() is not threading.main_thread():
         yield

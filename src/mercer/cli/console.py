@@ -21,17 +21,9 @@ __all__ = ["EXPECTED", "Messages", "UsageError", "describe_table", "fail", "prin
 #: shown with its traceback.
 EXPECTED = (ValueError, OSError, ImportError, MemoryError, MercerError)
 
-_MAX_COLUMNS = 5  # listed by name
-
 
 class Messages:
-    """Print messages on standard error, or nothing.
-
-    Parameters
-    ----------
-    quiet : bool
-        Print nothing.
-    """
+    """Print messages on standard error, or nothing if ``quiet``."""
 
     def __init__(self, quiet: bool) -> None:
         self.quiet = quiet
@@ -71,10 +63,11 @@ def describe_table(table: SelectedTable) -> Iterator[str]:
     yield f"{table.name}: {format_count(table.n, 'row')}, {columns}"
     if table.rows_omitted:
         yield f"  omitted: {format_count(table.rows_omitted, 'row')} with missing values"
-    for omission in table.omissions[:_MAX_COLUMNS]:
+    listed, others = table.omissions[:5], table.omissions[5:]
+    for omission in listed:
         yield f"  omitted: column {omission.column} ({omission.reason})"
-    if len(table.omissions) > _MAX_COLUMNS:
-        yield f"  omitted: {len(table.omissions) - _MAX_COLUMNS} more columns"
+    if others:
+        yield f"  omitted: {len(others)} more columns"
     for note in table.notes:
         yield f"  note: {note}"
 

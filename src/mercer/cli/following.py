@@ -11,8 +11,6 @@ from mercer.cli.console import Messages, UsageError
 
 __all__ = ["follow_file"]
 
-_MAX_BYTES = 2**22  # read at once
-_LEADING = 3  # variables that are printed
 _FIRST_LINES = 20  # of the file, from which its format is recognized
 
 
@@ -27,19 +25,8 @@ def follow_file(
 ) -> int:
     """Print the first row of each episode of alarms, and its end, until the file stays unchanged.
 
-    Parameters
-    ----------
-    monitor : ProcessMonitor
-        Fitted.
-    path : Path
-        CSV or TSV file in any format that ``mercer.tables`` reads. Only complete lines are read.
-    ignore : tuple of str
-        Columns to ignore.
-    interval : float
-        Seconds between two looks at the file.
-    idle : float or None
-        End after this many seconds without new rows; None: never.
-    messages : Messages
+    The file is read every ``interval`` seconds, complete lines only, and until there are no new
+    ones for ``idle`` seconds.
     """
     if path.suffix.lower() not in (".csv", ".tsv", ".txt"):
         raise UsageError(f"--follow reads CSV and TSV files, not {path}.")
@@ -64,10 +51,11 @@ def follow_file(
 def _complete_lines(file: BinaryIO) -> bytes:
     """Return complete lines from the current position; b"" if there are none."""
     begin = file.tell()
-    content = file.read(_MAX_BYTES)
+    most = 2**22  # bytes read at once
+    content = file.read(most)
     end = content.rfind(b"\n") + 1
-    if end == 0 and len(content) == _MAX_BYTES:
-        raise ValueError(f"A line is longer than {_MAX_BYTES} bytes. Check the format of the file.")
+    if end == 0 and len(content) == most:
+        raise ValueError(f"A line is longer than {most} bytes. Check the format of the file.")
     file.seek(begin + end)
     return content[:end]
 
@@ -142,6 +130,6 @@ class _Alarms:
     def _print_alarm(self, label: Any, recent: Any, frame: Any, i: int) -> None:
         last = recent.iloc[-(self._monitor.n_lags_ + 1) :]
         found = self._monitor.contributions(last).iloc[-1].sort_values(ascending=False)
-        leading = ", ".join(str(name) for name in found.index[:_LEADING])
+        leading = ", ".join(str(name) for name in found.index[:3])
         value = frame[self._monitor.chart].iloc[i]
         print(f"{label}  alarm  {self._monitor.chart} {value:.3g}  {leading}", flush=True)

@@ -39,17 +39,11 @@ PROCESS_FAULTS = {
 State = tuple[Array, Array, Array, Array]
 
 _STEPS = 5  # integration steps per row
-_TEMPERATURE, _LEVEL = 350.0, 100.0  # set points, K and L
-_HEAT = 1e4  # heat of reaction, J/mol
-_CAPACITY, _COOLANT_CAPACITY = 239.0, 4184.0  # J/(L K)
-_JACKET = 5.0  # L
-_RATE, _ACTIVATION = 7.2e10, 8750.0  # 1/min and K
 # disturbances: feed flow, feed concentration, feed temperature, coolant inlet temperature
 _MEANS = np.array([100.0, 1.0, 350.0, 280.0])
 _DEVIATIONS = np.array([1.5, 0.012, 0.8, 0.6])
 _MEMORY = np.array([0.9, 0.97, 0.95, 0.98])  # autocorrelation per minute
 _NOISE = np.array([0.5, 0.15, 0.15, 0.15, 0.05, 0.3, 0.1, 0.3, 0.5, 0.003])
-_FULL_FLOW = 12.0  # coolant flow at a valve position of 100 %
 
 
 def make_process(
@@ -112,19 +106,7 @@ def make_process(
 def simulate_reactors(
     n: int, n_runs: int, rng: np.random.Generator, fault: str | None = None, begin: int = 0
 ) -> Array:
-    """Return several independent runs of the plant, of shape (n_runs, n, 10).
-
-    Parameters
-    ----------
-    n : int
-        Number of rows, of one minute each.
-    n_runs : int
-    rng : numpy Generator
-    fault : str or None
-        A key of ``PROCESS_FAULTS``.
-    begin : int
-        First row with the fault.
-    """
+    """Return independent runs of n minutes, with a fault from row ``begin``: (n_runs, n, 10)."""
     warm_up = 200
     memory = _MEMORY[:, None]
     shocks = rng.normal(size=(warm_up + n, 4, n_runs))
@@ -142,14 +124,14 @@ def simulate_reactors(
         feed[1] += 0.05 * (fault == "feed-composition" and age > 0)
         feed[3] += 3.0 * (fault == "coolant-temperature" and age > 0)
         transfer = 1e4 * (1 - min(0.3, 1.5e-4 * age) * (fault == "fouling"))
-        rate = _RATE * (1 - min(0.4, 1.5e-4 * age) * (fault == "catalyst-decay"))
+        rate = 7.2e10 * (1 - min(0.4, 1.5e-4 * age) * (fault == "catalyst-decay"))
         leak = 4.0 * (fault == "leak" and age > 0)
         bias = 1.0 * (fault == "sensor-bias" and age > 0)
         stuck = fault == "valve-sticking" and age > 0
         outlet = np.zeros(n_runs)
         for _ in range(_STEPS):
             position, outlet, integral = _control(state, bias, integral)
-            wanted = _FULL_FLOW * position / 100
+            wanted = 0.12 * position  # coolant flow for this valve position
             # a sticking valve moves only if the difference is large enough
             moves = np.abs(wanted - flow) > 0.6 if stuck else np.ones(n_runs, dtype=bool)
             flow = np.where(moves, flow + 0.5 * (wanted - flow), flow)
@@ -177,7 +159,7 @@ def _control(
     state: State, bias: float, integral: tuple[Array, Array]
 ) -> tuple[Array, Array, tuple[Array, Array]]:
     """Return the valve position, the outlet flow and the integrals of two PI controllers."""
-    heat, level = state[1] + (bias - _TEMPERATURE), state[3] - _LEVEL
+    heat, level = state[1] + (bias - 350.0), state[3] - 100.0  # set points in K and L
     integral = integral[0] + heat / _STEPS, integral[1] + level / _STEPS
     position = np.clip(50 + 6.0 * heat + 1.0 * integral[0], 0, 100)
     outlet = np.clip(100 + 2.0 * level + 0.1 * integral[1], 0, 200)
@@ -191,11 +173,14 @@ def _step(
     concentration, temperature, coolant, level = state
     inflow, feed_concentration, feed_temperature, inlet = feed
     h = 1 / _STEPS
-    reaction = rate * np.exp(-_ACTIVATION / temperature) * concentration
+    heat_of_reaction = 1e4  # J/mol
+    capacity, coolant_capacity = 239.0, 4184.0  # J/(L K)
+    jacket = 5.0  # L
+    reaction = rate * np.exp(-8750.0 / temperature) * concentration
     exchange = transfer * (temperature - coolant)
     dilution = inflow / level
-    heating = (_HEAT * reaction - exchange / level) / _CAPACITY
-    cooling = flow / _JACKET * (inlet - coolant) + exchange / (_COOLANT_CAPACITY * _JACKET)
+    heating = (heat_of_reaction * reaction - exchange / level) / capacity
+    cooling = flow / jacket * (inlet - coolant) + exchange / (coolant_capacity * jacket)
     return (
         concentration + h * (dilution * (feed_concentration - concentration) - reaction),
         temperature + h * (dilution * (feed_temperature - temperature) + heating),

@@ -62,15 +62,9 @@ def is_loopback(host: str) -> bool:
 class AccessControl:
     """ASGI middleware that rejects foreign requests and sets headers.
 
-    Parameters
-    ----------
-    app : ASGI application
-    token : str
-        Required in the query or as a bearer token in the header Authorization.
-    hosts : collection of str
-        Accepted host names other than loopback and the address the client connected to.
-    cookie : str
-        Name of the cookie that opens the page.
+    The token is required in the query or as a bearer token in the header Authorization. ``hosts``
+    are accepted host names other than loopback and the address the client connected to; ``cookie``
+    is the name of the cookie that opens the page.
     """
 
     def __init__(self, app: ASGIApp, token: str, hosts: Collection[str], cookie: str) -> None:
@@ -114,14 +108,10 @@ class AccessControl:
         """Return status and message if the request is rejected."""
         if not self._is_authorized(request):
             return 401, "Token required. Open the address that was printed at the start."
-        raw = request.headers.raw
-        size = len(request.scope["query_string"]) + sum(len(k) + len(v) for k, v in raw)
-        if size > MAX_HEAD:
-            return 431, f"The headers are larger than {MAX_HEAD:,} bytes."
-        if {b"content-length", b"transfer-encoding"} <= {name for name, _ in raw}:
-            return 400, "The request has both Content-Length and Transfer-Encoding. Send only one."
-        if "\0" in request.scope["path"]:
-            return 400, "The path contains a null byte."
+        return _malformed(request) or self._foreign(request)
+
+    def _foreign(self, request: Request) -> tuple[int, str] | None:
+        """Return status and message for requests that do not come from the page."""
         host = request.headers.get("host", "")
         if not self._is_own_host(request, host):
             return (
@@ -160,3 +150,16 @@ class AccessControl:
 def _error(status: int, message: str) -> JSONResponse:
     headers = SECURITY_HEADERS | ({"www-authenticate": "Bearer"} if status == 401 else {})
     return JSONResponse({"error": message}, status, headers=headers)
+
+
+def _malformed(request: Request) -> tuple[int, str] | None:
+    """Return status and message for requests that no client of the page sends."""
+    raw = request.headers.raw
+    size = len(request.scope["query_string"]) + sum(len(k) + len(v) for k, v in raw)
+    if size > MAX_HEAD:
+        return 431, f"The headers are larger than {MAX_HEAD:,} bytes."
+    if {b"content-length", b"transfer-encoding"} <= {name for name, _ in raw}:
+        return 400, "The request has both Content-Length and Transfer-Encoding. Send only one."
+    if "\0" in request.scope["path"]:
+        return 400, "The path contains a null byte."
+    return None

@@ -30,7 +30,6 @@ __all__ = ["ANALYZED", "SHOWN", "UNSCALED", "Classes", "Dataset", "Plane", "is_s
 ANALYZED = 2000  # rows of a subsample; all rows are analyzed where Fourier features are fast
 SHOWN = 1000
 UNSCALED = ("rings", "ring-and-blob")  # data sets whose two columns have the same unit
-_MAX_CLASSES = 9
 _BANDWIDTH_ONLY = {"gaussian": Gaussian, "laplacian": Laplacian, "epanechnikov": Epanechnikov}
 
 
@@ -53,33 +52,15 @@ class Plane:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """The data of a view.
+    """The data of a view."""
 
-    Attributes
-    ----------
-    key : str
-        Identifies the data: two data sets with the same key hold the same values.
-    table : Table
-    scale : bool
-        Whether the columns are standardized.
-    rows : int array
-        Indices of the analyzed rows in the table.
-    data : array or data frame
-        The analyzed rows, as input of an estimator.
-    shown : int array
-        Indices of the shown rows among the analyzed rows.
-    is_large : bool
-        Whether more than :data:`ANALYZED` rows are analyzed, which is fast enough only with
-        Fourier features.
-    """
-
-    key: str
+    key: str  # equal keys have equal data
     table: Table
-    scale: bool
-    rows: Array
-    data: Any
-    shown: Array
-    is_large: bool
+    scale: bool  # whether the columns are standardized
+    rows: Array  # indices of the analyzed rows in the table
+    data: Any  # the analyzed rows, as input of an estimator
+    shown: Array  # indices of the shown rows among the analyzed ones
+    is_large: bool  # whether there are so many rows that only Fourier features are fast enough
 
     @classmethod
     def from_table(cls, key: str, table: Table, scale: bool, kernel: str) -> Dataset:
@@ -127,13 +108,13 @@ class Dataset:
             return None
         labels = self.labels[self.shown]
         names, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
-        if labels.dtype.kind in "iuf" and len(names) > _MAX_CLASSES + 1:
-            return Classes("number", labels.astype(float).tolist(), [])
-        if len(names) <= _MAX_CLASSES + 1:
+        if len(names) <= 10:  # colors
             return Classes("class", codes.tolist(), [str(name) for name in names])
-        frequent = np.sort(np.argsort(-counts, kind="stable")[:_MAX_CLASSES])
-        new_code = np.full(len(names), _MAX_CLASSES)
-        new_code[frequent] = np.arange(_MAX_CLASSES)
+        if labels.dtype.kind in "iuf":
+            return Classes("number", labels.astype(float).tolist(), [])
+        frequent = np.sort(np.argsort(-counts, kind="stable")[:9])
+        new_code = np.full(len(names), 9)
+        new_code[frequent] = np.arange(9)
         return Classes("class", new_code[codes].tolist(), [*map(str, names[frequent]), "others"])
 
     # --- coordinates --------------------------------------------------------------------------

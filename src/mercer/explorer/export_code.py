@@ -10,21 +10,16 @@ from mercer.kernels import SelfTuning
 __all__ = ["python_code"]
 
 _SAMPLE = "np.sort(np.random.default_rng(0).choice(len({0}), {1}, replace=False))"
+_PRINT = """spectrum = components.spectrum_
+fraction = spectrum.entropy_terms[selected].sum() / spectrum.potential
+print(f"fraction of the information potential: {fraction:.6f}")
+print("cluster sizes:", np.bincount(labels[labels >= 0]))"""
 
 
 def python_code(models: Models, source: str, encoding: str = "utf-8") -> str:
-    """Return the code of a view.
-
-    Parameters
-    ----------
-    models : Models
-    source : str
-        Name of an embedded data set or of a file.
-    encoding : str
-        Encoding of the file.
-    """
+    """Return the code of a view of an embedded data set or a file with this encoding."""
     parts = [_header(models), _read(models, source, encoding), _kernel(models), _components(models)]
-    parts += [_clusters(models), _pca(models), _print(), _density(models)]
+    parts += [_clusters(models), _pca(models), _PRINT, _density(models)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -48,18 +43,16 @@ def _header(models: Models) -> str:
 
 def _read(models: Models, source: str, encoding: str) -> str:
     data, state = models.data, models.state
-    options = [repr(source)]
-    if data.table.label not in (None, "class") or (state.label and source != state.data):
-        options.append(f"label={data.table.label!r}")
-    if state.ignore:
-        options.append(f"ignore={list(state.ignore)!r}")
-    if state.categorical:
-        options.append(f"categorical={list(state.categorical)!r}")
-    if state.missing != "auto":
-        options.append(f"missing={state.missing!r}")
-    if encoding != "utf-8":
-        options.append(f"encoding={encoding!r}")
-    lines = [f"table = read_table({', '.join(options)})"]
+    names_label = data.table.label not in (None, "class") or (state.label and source != state.data)
+    options = {
+        "label": data.table.label if names_label else None,
+        "ignore": list(state.ignore),
+        "categorical": list(state.categorical),
+        "missing": None if state.missing == "auto" else state.missing,
+        "encoding": None if encoding == "utf-8" else encoding,
+    }
+    arguments = [repr(source), *(f"{name}={value!r}" for name, value in options.items() if value)]
+    lines = [f"table = read_table({', '.join(arguments)})"]
     if data.is_numeric:
         lines.append(f"X = prepare(table, scale={data.scale}).data")
     else:
@@ -156,13 +149,3 @@ log_scale = kernel.log_normalizer(X.shape[1]) + np.log(mass)
 
 def density(points):  # series of the selected eigenfunctions (Girolami 2002)
     return components.transform(points)[:, selected] @ weights * np.exp(-log_scale)"""
-
-
-def _print() -> str:
-    lines = [
-        "spectrum = components.spectrum_",
-        "fraction = spectrum.entropy_terms[selected].sum() / spectrum.potential",
-        'print(f"fraction of the information potential: {fraction:.6f}")',
-        'print("cluster sizes:", np.bincount(labels[labels >= 0]))',
-    ]
-    return "\n".join(lines)

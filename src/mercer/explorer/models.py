@@ -31,7 +31,6 @@ __all__ = ["BARS", "MAX_DENSE", "NO_ENTROPY", "Bars", "Cache", "Components", "Mo
 BARS = 24  # components in the spectrum view
 NO_ENTROPY = 1e-12  # fraction of the information potential that is rounding error
 MAX_DENSE = 500  # rows up to which a full decomposition is faster than an iteration
-_PCA_COMPONENTS = 3
 _MULTIPLIERS = np.geomspace(0.25, 4, 17)  # multipliers of the bandwidths of a mixed table's kernel
 
 
@@ -42,15 +41,9 @@ class Cache:
     """Least-recently-used cache for values of known size.
 
     Two threads that miss the same key at the same time both compute the value. This is rare, and
-    waiting would let a slow request delay a fast one.
+    waiting would let a slow request delay a fast one. Values that exceed ``max_bytes`` are returned
+    but not stored.
 
-    Parameters
-    ----------
-    max_bytes : int
-        Larger values are returned but not stored.
-
-    Examples
-    --------
     >>> cache = Cache(100)
     >>> cache.get("a", lambda: (1, 60)), cache.get("b", lambda: (2, 60)), len(cache)
     (1, 2, 1)
@@ -84,21 +77,11 @@ class Cache:
 
 @dataclass(frozen=True)
 class Components:
-    """Selected components of a spectrum.
-
-    Attributes
-    ----------
-    spectrum : Spectrum
-    columns : int array
-        Indices of the components in the spectrum.
-    ranks : list of int or None
-        1-based ranks as shown on the page: by eigenvalue, for large data by entropy term. None if
-        the rank is unknown.
-    """
+    """Selected components of a spectrum."""
 
     spectrum: Spectrum
-    columns: Array
-    ranks: list[int | None]
+    columns: Array  # their indices in the spectrum
+    ranks: list[int | None]  # from 1, by eigenvalue, for large data by entropy term
 
     def scores(self, X: Any) -> Array:
         """Project rows onto the components."""
@@ -121,15 +104,7 @@ class Bars:
 
 
 class Models:
-    """The estimators of one view.
-
-    Parameters
-    ----------
-    data : Dataset
-    state : State
-    cache : Cache
-        Shared by all views.
-    """
+    """The estimators of one view; the cache is shared by all views."""
 
     def __init__(self, data: Dataset, state: State, cache: Cache) -> None:
         self.data, self.state = data, state
@@ -163,9 +138,7 @@ class Models:
         rows, which = self.data.data, "all"
         if self.data.is_large:
             rows, which = self.data.take(self.data.shown), "shown"
-        estimator = KernelPCA(
-            min(_PCA_COMPONENTS, len(rows) - 1), kernel=self.kernel, center=center
-        )
+        estimator = KernelPCA(min(3, len(rows) - 1), kernel=self.kernel, center=center)
         return self.fit(_LimitToRank(estimator), rows, which)
 
     @cached_property

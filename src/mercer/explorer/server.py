@@ -34,8 +34,6 @@ from mercer.utils.resources import single_thread, single_threaded_blas
 __all__ = ["STATIC", "make_app"]
 
 STATIC = Path(__file__).parent / "static"
-_MAX_QUERY = 50_000  # characters
-_MAX_JSON = 1_000_000  # bytes of a request body other than an upload
 _BODY_TIMEOUT = 120.0  # seconds to receive a request body
 _FOR_USERS = (MercerError, ValueError, OSError, ImportError)  # their messages are about the input
 
@@ -51,19 +49,8 @@ def make_app(
 ) -> Starlette:
     """Return the ASGI application of the explorer.
 
-    Parameters
-    ----------
-    token : str
-        Required in all requests; see :mod:`mercer.explorer.access`.
-    limits : Limits or None
-    given : Path or None
-        File named when the explorer was started.
-    encoding : str
-        Encoding of the given file.
-    hosts : collection of str
-        Accepted host names other than loopback and the address the client connected to.
-    cookie : str
-        Name of the cookie that opens the page.
+    ``given`` is the file named when the explorer was started, and ``encoding`` its encoding. For
+    the other parameters see :class:`mercer.explorer.access.AccessControl`.
     """
     service = Service(limits or Limits(), given, encoding)
 
@@ -134,7 +121,7 @@ class _Handlers:
         return JSONResponse(await _compute(lock, request, work))
 
     async def rows(self, request: Request) -> Response:
-        body = _parse_json(await _read_body(request, _MAX_JSON))
+        body = _parse_json(await _read_body(request, 1_000_000))
         rows = body.get("rows") if isinstance(body, dict) else None
         if not isinstance(rows, list) or not all(type(row) is int for row in rows):
             raise HTTPException(400, 'The body must be {"rows": [indices]}.')
@@ -208,8 +195,8 @@ async def _compute(lock: asyncio.Lock, request: Request, work: Callable[[], Any]
 
 
 def _state(request: Request) -> State:
-    if len(request.url.query) > _MAX_QUERY:
-        raise HTTPException(414, f"The query is longer than {_MAX_QUERY:,} characters.")
+    if len(request.url.query) > 50_000:
+        raise HTTPException(414, "The query is longer than 50,000 characters.")
     try:
         return parse_state(request.query_params.multi_items())
     except ValueError as error:

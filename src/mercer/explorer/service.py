@@ -21,13 +21,9 @@ from mercer.tables import EMBEDDED, Preparation, Table, as_table, read_rows
 from mercer.tables.columns import find_column_types
 from mercer.tables.readers import read_frame
 from mercer.tables.text_files import to_csv
+from mercer.utils.formatting import shorten
 
 __all__ = ["DataNotFoundError", "Service"]
-
-_TABLE_CACHE = 400_000_000  # bytes
-_MODEL_CACHE = 60_000_000  # enough for the last hundreds of slider steps
-_MAX_ROWS = 500  # rows per response
-_MAX_CELL = 1000  # characters of a cell in a response
 
 
 class DataNotFoundError(LookupError):
@@ -37,20 +33,14 @@ class DataNotFoundError(LookupError):
 class Service:
     """Views and exports. The only state are the uploaded files and a cache.
 
-    Parameters
-    ----------
-    limits : Limits
-    given : Path or None
-        File named when the explorer was started.
-    encoding : str
-        Encoding of the given file.
+    ``given`` is the file named when the explorer was started, and ``encoding`` its encoding.
     """
 
     def __init__(self, limits: Limits, given: Path | None = None, encoding: str = "utf-8") -> None:
         self.limits, self.given, self.encoding = limits, given, encoding
         self.uploads = Uploads()
-        self._tables = Cache(_TABLE_CACHE)
-        self._models = Cache(_MODEL_CACHE)
+        self._tables = Cache(400_000_000)
+        self._models = Cache(60_000_000)  # the last hundreds of slider steps
 
     # --- responses ----------------------------------------------------------------------------
 
@@ -65,9 +55,9 @@ class Service:
         return {"summary": facts, "views": views, "query": state.query()}
 
     def rows(self, state: State, rows: Sequence[int]) -> dict[str, Any]:
-        """Return the cells of some rows as they were read; long texts are cut."""
+        """Return the cells of at most 500 rows as they were read; long texts are cut."""
         frame = self._frame(state.data)
-        valid = [row for row in rows if 0 <= row < len(frame)][:_MAX_ROWS]
+        valid = [row for row in rows if 0 <= row < len(frame)][:500]
         cells = frame.iloc[valid].astype(object).where(frame.iloc[valid].notna(), None)
         return {
             "columns": [str(name) for name in frame.columns],
@@ -127,10 +117,8 @@ class Service:
     def upload(self, name: str, content: bytes) -> dict[str, Any]:
         """Store a file, read its table and return a description of it.
 
-        Raises
-        ------
-        ValueError, MemoryError
-            If the file is not a table or is too large. It is not stored.
+        Files that are not tables, or are too large, raise ValueError or MemoryError, and are not
+        stored.
         """
         upload = self.uploads.add(name, content)
         try:
@@ -259,4 +247,4 @@ def _cell(value: Any) -> Any:
     if isinstance(value, float | np.floating):
         return rounded(np.array([value]))[0]
     text = str(value)
-    return text if len(text) <= _MAX_CELL else f"{text[:_MAX_CELL]}…"
+    return shorten(text, 1000)

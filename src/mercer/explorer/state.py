@@ -26,83 +26,35 @@ KERNELS: dict[str, tuple[str, ...]] = {
 }
 MAX_COMPONENTS = 12
 MAX_RANK = 400  # of a component that is picked by hand
-_MISSING = ("auto", "drop", "keep")
-_ORDERS = ("entropy", "variance")
-_TERMS = ("selected", "kronmal-tarter", "all")
-_COLORS = ("label", "cluster")
-_METHODS = ("entropy", "spectral")
 _MAX_NAMES = 500
-_MAX_LENGTH = 200  # characters of a name
 
 
 @dataclass(frozen=True)
 class State:
-    """The state of the page.
+    """The state of the page."""
 
-    Attributes
-    ----------
-    data : str
-        An embedded data set, "given" (the file named on the command line) or the key of an upload.
-    label : str or None
-        Column with classes; None for the default of the data set, "" for no classes.
-    ignore, categorical : tuple of str
-        Ignored columns; numeric columns that hold categories.
-    missing : {"auto", "drop", "keep"}
-        Rows with missing values; see :func:`mercer.tables.read_table`.
-    scale : bool or None
-        Standardize the columns; None standardizes all tables except the planar examples.
-    kernel : str
-        A key of :data:`KERNELS`.
-    bandwidth : float or None
-        None for the rule "auto".
-    nu, constant : float
-    degree : int
-        Other parameters of the kernel.
-    components : int
-        Number of components that are selected by ``order``.
-    clusters : int or None
-        None: the number of selected components.
-    method : {"entropy", "spectral"}
-        Clusters by angle between the selected components, or spectral clustering, which does not
-        depend on the kernel of the view.
-    order : {"entropy", "variance"}
-    picks : tuple of int
-        1-based ranks of components picked by hand; if empty, ``order`` selects them.
-    center : bool
-        Whether kernel PCA centers the kernel.
-    terms : {"selected", "kronmal-tarter", "all"}
-        Terms of the density.
-    x, y : str
-        Columns of the data view; "" for the principal axes.
-    dimensions : {2, 3}
-        Dimensions of the embedding views.
-    rotation : tuple of two int
-        Azimuth and elevation of the three-dimensional views in degrees.
-    color : {"label", "cluster"}
-    """
-
-    data: str = "rings"
-    label: str | None = None
+    data: str = "rings"  # embedded data set, "given" (on the command line) or key of an upload
+    label: str | None = None  # None for the default of the data set, "" for no classes
     ignore: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()
     missing: str = "auto"
-    scale: bool | None = None
+    scale: bool | None = None  # None standardizes all tables except the planar examples
     kernel: str = "gaussian"
-    bandwidth: float | None = None
+    bandwidth: float | None = None  # None for the rule "auto"
     nu: float = 1.5
     degree: int = 2
     constant: float = 1.0
-    components: int = 3
-    clusters: int | None = None
-    method: str = "entropy"
+    components: int = 3  # selected by ``order``
+    clusters: int | None = None  # None for the number of selected components
+    method: str = "entropy"  # "spectral" does not depend on the kernel of the view
     order: str = "entropy"
-    picks: tuple[int, ...] = ()
-    center: bool = True
-    terms: str = "selected"
-    x: str = ""
+    picks: tuple[int, ...] = ()  # ranks, from 1, of components picked by hand instead
+    center: bool = True  # of kernel PCA
+    terms: str = "selected"  # of the density
+    x: str = ""  # column of the data view; "" for a principal axis
     y: str = ""
-    dimensions: int = 3
-    rotation: tuple[int, int] = (30, 20)
+    dimensions: int = 3  # of the embedding views
+    rotation: tuple[int, int] = (30, 20)  # azimuth and elevation in degrees
     color: str = "label"
 
     @property
@@ -139,16 +91,8 @@ class State:
 
 
 def parse_state(pairs: Iterable[tuple[str, str]]) -> State:
-    """Read the state from the pairs of a query. Unknown names are ignored.
+    """Read the state from the pairs of a query; unknown names are ignored.
 
-    Raises
-    ------
-    ValueError
-        If a value is not allowed.
-
-    Examples
-    --------
-    >>> from mercer.explorer.state import parse_state
     >>> parse_state([("data", "wine"), ("bandwidth", "2"), ("picks", "1,3")]).picks
     (1, 3)
     """
@@ -165,7 +109,7 @@ def parse_state(pairs: Iterable[tuple[str, str]]) -> State:
     read: dict[str, Callable[[str], Any]] = {
         "data": lambda v: _matching("data", v, r"[a-z0-9_-]{1,64}"),
         "label": lambda v: _name("label", v),
-        "missing": lambda v: _choice("missing", v, _MISSING),
+        "missing": lambda v: _choice("missing", v, ("auto", "drop", "keep")),
         "scale": lambda v: _flag("scale", v),
         "kernel": lambda v: _choice("kernel", v, tuple(KERNELS)),
         "bandwidth": lambda v: _number("bandwidth", v, 1e-12, 1e12),
@@ -174,16 +118,16 @@ def parse_state(pairs: Iterable[tuple[str, str]]) -> State:
         "constant": lambda v: _number("constant", v, 0, 1e6),
         "components": lambda v: _integer("components", v, 1, MAX_COMPONENTS),
         "clusters": lambda v: _integer("clusters", v, 1, MAX_COMPONENTS),
-        "method": lambda v: _choice("method", v, _METHODS),
-        "order": lambda v: _choice("order", v, _ORDERS),
+        "method": lambda v: _choice("method", v, ("entropy", "spectral")),
+        "order": lambda v: _choice("order", v, ("entropy", "variance")),
         "picks": _picks,
         "center": lambda v: _flag("center", v),
-        "terms": lambda v: _choice("terms", v, _TERMS),
+        "terms": lambda v: _choice("terms", v, ("selected", "kronmal-tarter", "all")),
         "x": lambda v: _name("x", v),
         "y": lambda v: _name("y", v),
         "dimensions": lambda v: _integer("dimensions", v, 2, 3),
         "rotation": _rotation,
-        "color": lambda v: _choice("color", v, _COLORS),
+        "color": lambda v: _choice("color", v, ("label", "cluster")),
     }
     values = {name: read[name](value) for name, value in single.items()}
     values |= {name: tuple(names) for name, names in lists.items()}
@@ -191,8 +135,8 @@ def parse_state(pairs: Iterable[tuple[str, str]]) -> State:
 
 
 def _name(what: str, text: str) -> str:
-    if len(text) > _MAX_LENGTH:
-        raise ValueError(f"{what} has {len(text)} characters; at most {_MAX_LENGTH} are allowed.")
+    if len(text) > 200:
+        raise ValueError(f"{what} has {len(text)} characters; at most 200 are allowed.")
     return text
 
 

@@ -37,7 +37,6 @@ _ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
 }
-_MAX_MESSAGE = 2000  # characters
 #: Exceptions of pyarrow are subclasses.
 _NOT_STORABLE = (TypeError, ValueError, OverflowError, NotImplementedError)
 
@@ -87,8 +86,6 @@ class Upload:
 class Uploads:
     """The newest uploaded files, by key, in a temporary folder.
 
-    Examples
-    --------
     >>> uploads = Uploads()
     >>> upload = uploads.add("../etc/my table.csv", b"a,b")
     >>> upload.name, uploads.files[upload.key].path.read_bytes()
@@ -143,31 +140,10 @@ def read_upload(
     label: str | None = None,
     categorical: Sequence[str] = (),
 ) -> tuple[Any, list[str]]:
-    """Read an uploaded file in another process.
+    """Read an uploaded file in another process, as :func:`mercer.tables.readers.read_frame` does.
 
-    Parameters
-    ----------
-    path : Path
-        The file. Its folder is used for a temporary file.
-    name : str
-        Name of the file in messages.
-    limits : Limits
-    label : str or None
-    categorical : sequence of str
-        Columns as in :func:`mercer.tables.readers.read_frame`.
-
-    Returns
-    -------
-    frame : pandas.DataFrame
-    notes : list of str
-        Assumptions about the format.
-
-    Raises
-    ------
-    ValueError
-        If the file is not a table, is too large, or is not read in time.
-    MemoryError
-        If reading needs too much memory.
+    Temporary files are written to its folder. MemoryError if reading needs too much memory;
+    ValueError if the file is not a table, is too large otherwise, or is not read in time.
     """
     import pandas as pd
 
@@ -228,7 +204,7 @@ def main() -> None:
         if not _is_memory_error(error):
             expected = isinstance(error, ValueError | ImportError | OSError)
             message = str(error) if expected else repr(error)
-            result = {"error": message[:_MAX_MESSAGE]}
+            result = {"error": message[:2000]}
     print(json.dumps(result))
 
 

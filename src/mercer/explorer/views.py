@@ -14,13 +14,6 @@ from mercer.utils.types import Array
 
 __all__ = ["VIEWS", "rounded", "summary"]
 
-_DENSITY_GRID = 56  # points per axis of the density
-_EIGENFUNCTION_GRID = 36  # points per axis of each eigenfunction
-_MAX_EIGENFUNCTIONS = 6
-_GRAM_ROWS = 200
-_ALL_RANKS = 600  # rows up to which ranks are computed for every bandwidth of the path
-_MARGIN = 0.12  # fraction of the extent of the data
-
 
 def rounded(values: Array) -> list[Any]:
     """Return nested lists, rounded to seven digits of the largest value, for short responses.
@@ -164,7 +157,7 @@ def density_view(models: Models) -> dict[str, Any]:
     if models.state.terms == "selected" and is_empty:
         return {"reason": "The selected components hold no entropy, so their density is zero."}
     if data.is_planar:
-        xs, ys, grid = _grid(data.data, _DENSITY_GRID)
+        xs, ys, grid = _grid(data.data, 56)
         values = np.maximum(_density(models, grid), 0).reshape(len(ys), len(xs))
         return {"x": rounded(xs), "y": rounded(ys), "z": rounded(values)}
     values = np.maximum(_density(models, data.take(data.shown)), 0)
@@ -200,7 +193,7 @@ def _selected_series(models: Models, X: Array) -> Array:
 def gram_view(models: Models) -> dict[str, Any]:
     """Return the Gram matrix of some shown rows and its reconstruction, ordered by cluster."""
     clusters, scores = models.shown_clusters, models.shown_scores
-    subset = np.unique(np.linspace(0, len(clusters) - 1, _GRAM_ROWS).astype(int))
+    subset = np.unique(np.linspace(0, len(clusters) - 1, 200).astype(int))
     order = subset[np.lexsort((scores[subset, 0], clusters[subset]))]
     K = models.kernel(models.data.take(models.data.shown[order]))
     Z = scores[order]
@@ -227,20 +220,20 @@ def eigenfunctions_view(models: Models) -> dict[str, Any]:
     if not models.data.is_planar:
         return {"reason": "Eigenfunctions are drawn for tables with two numeric columns."}
     selected = models.components
-    xs, ys, grid = _grid(models.data.data, _EIGENFUNCTION_GRID)
-    columns = selected.columns[:_MAX_EIGENFUNCTIONS]
+    xs, ys, grid = _grid(models.data.data, 36)
+    columns = selected.columns[:6]
     values = selected.spectrum.eigenfunctions(grid)[:, columns]
     return {
         "x": rounded(xs),
         "y": rounded(ys),
         "z": [rounded(column.reshape(len(ys), len(xs))) for column in values.T],
-        "ranks": selected.ranks[:_MAX_EIGENFUNCTIONS],
+        "ranks": selected.ranks[:6],
     }
 
 
 def _grid(X: Array, count: int) -> tuple[Array, Array, Array]:
     low, high = X.min(axis=0), X.max(axis=0)
-    margin = _MARGIN * (high - low)
+    margin = 0.12 * (high - low)
     xs, ys = np.linspace(low - margin, high + margin, count).T
     grid_x, grid_y = np.meshgrid(xs, ys)
     return xs, ys, np.column_stack([grid_x.ravel(), grid_y.ravel()])
@@ -254,22 +247,25 @@ def path_view(models: Models) -> dict[str, Any]:
     sweep = models.sweep()
     records = sweep.path_
     optimum = next(r.bandwidth for r in records if r.kernel == sweep.kernel_)
-    # Unknown ranks take far longer to compute than the sweep, so only some are computed.
-    step = 1 if len(records[0].labels) <= _ALL_RANKS else 3
-    computed = {*range(0, len(records), step)}
-    computed |= {i for i, record in enumerate(records) if record.bandwidth == optimum}
+    n = len(records[0].labels)
     return {
         "bandwidth": [float(f"{record.bandwidth:.8g}") for record in records],
-        "cost": rounded(np.array([record.cost for record in records]) / len(records[0].labels)),
+        "cost": rounded(np.array([record.cost for record in records]) / n),
         "stability": rounded(np.array([record.stability for record in records])),
-        "components": [
-            [] if i not in computed or record.components is None else record.components.tolist()
-            for i, record in enumerate(records)
-        ],
+        "components": _selected_ranks(records, optimum, step=1 if n <= 600 else 3),
         "optimum": optimum,
         "clusters": models.sweep_clusters,
-        "rows": len(records[0].labels),
+        "rows": n,
     }
+
+
+def _selected_ranks(records: Any, optimum: Any, step: int) -> list[list[int]]:
+    """Return ranks at each ``step``-th bandwidth: they take longer to compute than the sweep."""
+    ranks = [
+        record.components if i % step == 0 or record.bandwidth == optimum else None
+        for i, record in enumerate(records)
+    ]
+    return [[] if found is None else found.tolist() for found in ranks]
 
 
 VIEWS = {

@@ -14,8 +14,6 @@ from mercer.utils.types import Array
 
 __all__ = ["BandwidthDisplay"]
 
-_MAX_LINEAR_RANK = 15  # the axis is logarithmic for larger ranks
-
 
 class BandwidthDisplay:
     """Plot of a bandwidth sweep, with one panel per quantity.
@@ -182,7 +180,7 @@ class BandwidthDisplay:
                 self.bandwidths, column, ".-", color=MUTED, markersize=4, drawstyle="steps-mid"
             )
             self.lines_.setdefault("components", line)
-        if np.nanmax(ranks, initial=1) > _MAX_LINEAR_RANK:
+        if np.nanmax(ranks, initial=1) > 15:
             ax.set_yscale("log")
             ax.yaxis.set_major_formatter("{x:.0f}")
         else:

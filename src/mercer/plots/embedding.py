@@ -8,13 +8,11 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.plots.style import MARKERS, MUTED, ORDERED, PALETTE, new_axes
+from mercer.plots.style import MARKERS, MUTED, PALETTE, new_axes, ordered_colormap
 from mercer.utils.formatting import format_percent, shorten
 from mercer.utils.types import Array
 
 __all__ = ["EmbeddingDisplay"]
-
-_MAX_NAME_LENGTH = 24
 
 
 class EmbeddingDisplay:
@@ -153,9 +151,7 @@ class EmbeddingDisplay:
             return
         labels = np.asarray(self.labels)
         if _is_continuous(labels):
-            from matplotlib.colors import LinearSegmentedColormap
-
-            colormap = LinearSegmentedColormap.from_list("mercer", ORDERED)
+            colormap = ordered_colormap()
             drawn = ax.scatter(*points.T, c=labels[self.shown_], cmap=colormap, **style)
             ax.figure.colorbar(drawn, ax=ax)
             self.scatters_ = {"": drawn}
@@ -197,7 +193,7 @@ def _groups(labels: Array) -> list[_Group]:
         frequent = np.argsort(-counts, kind="stable")[: len(PALETTE) - 1]
         chosen = sorted(names[frequent])
     groups = [
-        _Group(shorten(str(name), _MAX_NAME_LENGTH), labels == name, PALETTE[i], MARKERS[i])
+        _Group(shorten(str(name), 24), labels == name, PALETTE[i], MARKERS[i])
         for i, name in enumerate(chosen)
     ]
     if len(chosen) < len(names):

@@ -9,16 +9,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.density.bounds import Bounds
-from mercer.plots.style import HIGHLIGHT, MUTED, ORDERED, PALETTE, new_axes, new_panels
+from mercer.plots.style import HIGHLIGHT, MUTED, PALETTE, new_axes, new_panels, ordered_colormap
 from mercer.utils.types import Array
 from mercer.utils.validation import check_real
 
 __all__ = ["DensityDisplay", "EigenfunctionDisplay"]
-
-_MARGIN = 0.1  # around the data, as a fraction of their range
-_DRAWN_ROWS = 2000
-_MASSES = (0.1, 0.3, 0.5, 0.7, 0.9, 0.99)
-_OPERATOR_LEVELS = 14  # of population eigenfunctions, which do not decay
 
 
 class DensityDisplay:
@@ -183,7 +178,8 @@ class DensityDisplay:
         ax.legend(frameon=False, title="probability")
 
     def _plot_contours(self, ax: Any, show_points: bool, coverages: Sequence[float] | None) -> None:
-        masses = _MASSES if coverages is None else tuple(sorted(coverages))
+        default = (0.1, 0.3, 0.5, 0.7, 0.9, 0.99)
+        masses = default if coverages is None else tuple(sorted(coverages))
         self.levels_ = _levels_of_mass(self.values, masses)
         if coverages is not None:
             ax.contourf(
@@ -217,7 +213,7 @@ class DensityDisplay:
 
 def _random_rows(estimator: Any) -> Any:
     """Return rows drawn from a density, whose range is that of the plot."""
-    drawn = estimator.sample(_DRAWN_ROWS, random_state=0)
+    drawn = estimator.sample(2000, random_state=0)
     return drawn[0] if isinstance(drawn, tuple) else drawn  # mixtures return their labels too
 
 
@@ -431,7 +427,7 @@ class EigenfunctionDisplay:
             kept=np.ones(len(titles), dtype=bool),
             points=None if X is None else points,
             columns=count,
-            levels=_OPERATOR_LEVELS,
+            levels=14,  # these functions do not decay
         )
         return display.plot(**options)
 
@@ -461,7 +457,7 @@ class EigenfunctionDisplay:
             levels = default if self.levels is None else self.levels
             self.contours_.append(
                 ax.contour(
-                    *self.axes_points, self.values[i].T, levels=levels, cmap=_function_colormap()
+                    *self.axes_points, self.values[i].T, levels=levels, cmap=ordered_colormap()
                 )
             )
             marked = is_selection and self.kept[i]
@@ -483,12 +479,6 @@ def _two_columns(X: Any) -> Array:
     return points
 
 
-def _function_colormap() -> Any:
-    from matplotlib.colors import LinearSegmentedColormap
-
-    return LinearSegmentedColormap.from_list("mercer", ORDERED)
-
-
 def _one_or_two_columns(X: Any) -> Array:
     """Return X as an array; raise ValueError unless it has one or two columns."""
     points = np.asarray(X, dtype=np.float64)
@@ -505,7 +495,7 @@ def _grid_around(
 ) -> tuple[list[Array], Array]:
     """Return the coordinates of a grid along each column, and its nodes, inside of the bounds."""
     low, high = points.min(axis=0), points.max(axis=0)
-    pad = _MARGIN * np.where(high > low, high - low, 1.0)
+    pad = 0.1 * np.where(high > low, high - low, 1.0)
     low, high = low - pad, high + pad
     if bounds is not None:
         low, high = np.maximum(low, bounds.low), np.minimum(high, bounds.high)

@@ -17,7 +17,6 @@ _TITLES = {
     "ewma": "moving average (EWMA)",
     "cusum": "cumulative sum (CUSUM)",
 }
-_MAX_POINTS = 2000  # of a line; more are drawn as ranges of neighboring rows
 
 
 class MonitoringDisplay:
@@ -142,7 +141,7 @@ class MonitoringDisplay:
         alarms = np.asarray(frame[f"{name}_alarm"], dtype=bool)
         limit = float(frame["limit" if name == "statistic" else f"{name}_limit"].iloc[0])
         times = np.asarray(frame.index)
-        shown = _shown_rows(values, _MAX_POINTS)
+        shown = _shown_rows(values, 2000)
         ax.plot(times[shown], values[shown], color=PALETTE[0], linewidth=1.0)
         marked = shown[alarms[shown]]
         ax.plot(

@@ -14,13 +14,6 @@ from mercer.utils.types import Array
 
 __all__ = ["GramDisplay", "SpectrumDisplay"]
 
-_DEFAULT_PAIRS = 20
-# Ratio of largest to smallest value beyond which the scale is logarithmic.
-_LINEAR_RANGE = 50.0
-# Eigenvalues below this fraction of the largest are rounding error and do not set the scale.
-_ROUNDING = 1e-10
-_MAX_ROWS = 600  # of the image of a matrix, about one pixel per row
-
 
 class SpectrumDisplay:
     """Plot of eigenvalues and entropy terms of the leading eigenpairs.
@@ -135,7 +128,7 @@ class SpectrumDisplay:
 
     def _shown(self, n_pairs: int | None) -> int:
         if n_pairs is None:
-            n_pairs = max(_DEFAULT_PAIRS, int(self.kept.max(initial=0)) + 2)
+            n_pairs = max(20, int(self.kept.max(initial=0)) + 2)
         return min(n_pairs, len(self.eigenvalues))
 
     def _plot_eigenvalues(self, ax: Any, shown: int, is_selected: Array) -> None:
@@ -155,7 +148,7 @@ class SpectrumDisplay:
                 markerfacecolor=face,
                 label=name if mask.any() else None,
             )
-        _set_scale(ax, values[values > _ROUNDING * values[0]])
+        _set_scale(ax, values[values > 1e-10 * values[0]])  # others are rounding error
         ax.set_ylabel(_label("eigenvalue λ", ax))
         # above the axes, because the markers of a flat spectrum fill all corners
         ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False)
@@ -196,7 +189,7 @@ def _colors(is_selected: Array) -> list[str]:
 
 def _set_scale(ax: Any, values: Array) -> None:
     """Start at zero, or use a logarithmic scale for a large range; leave room at the top."""
-    if len(values) and values.max() > _LINEAR_RANGE * values.min():
+    if len(values) and values.max() > 50 * values.min():
         ax.set_yscale("log")
         ax.set_ylim(values.min() / 8, values.max() * 4)
     else:
@@ -255,7 +248,7 @@ class GramDisplay:
         *,
         labels: Any = None,
         reconstruction: bool = True,
-        max_rows: int = _MAX_ROWS,
+        max_rows: int = 600,
         **options: Any,
     ) -> Self:
         """Plot the Gram matrix of a fitted estimator's training points.
@@ -271,7 +264,7 @@ class GramDisplay:
             Plot the reconstruction from the selected components, or else the matrix itself. (For a
             precomputed kernel use :meth:`from_gram`.)
         max_rows : int
-            With more rows, an evenly spaced subsample is drawn.
+            With more rows, an evenly spaced subsample is drawn: about one row per pixel.
         **options
             Passed to :meth:`plot`.
         """
@@ -294,7 +287,7 @@ class GramDisplay:
 
     @classmethod
     def from_gram(
-        cls, gram: Any, *, labels: Any = None, max_rows: int = _MAX_ROWS, **options: Any
+        cls, gram: Any, *, labels: Any = None, max_rows: int = 600, **options: Any
     ) -> Self:
         """Plot a matrix; parameters as in :meth:`from_estimator`."""
         gram = np.asarray(gram)

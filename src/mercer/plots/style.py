@@ -15,10 +15,10 @@ __all__ = [
     "HIGHLIGHT",
     "MARKERS",
     "MUTED",
-    "ORDERED",
     "PALETTE",
     "new_axes",
     "new_panels",
+    "ordered_colormap",
 ]
 
 PALETTE = (
@@ -52,9 +52,6 @@ HIGHLIGHT = PALETTE[1]
 #: For other items.
 MUTED = PALETTE[-1]
 
-#: Ends and middle of a scale for ordered labels; legible on light and dark backgrounds.
-ORDERED = (PALETTE[0], "#8a8f96", PALETTE[1])
-
 
 def new_axes(rows: int, size: tuple[float, float], *, sharex: bool = True) -> Any:
     """Return an array of ``rows`` axes, stacked vertically, by default with a common x axis."""
@@ -71,6 +68,13 @@ def new_panels(count: int, side: float, columns: int | None = None) -> Any:
     size = (side * columns, side * rows)
     _, axes = _pyplot().subplots(rows, columns, squeeze=False, figsize=size, layout="constrained")
     return axes.ravel()
+
+
+def ordered_colormap() -> Any:
+    """Return a color map for ordered values; legible on light and dark backgrounds."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("mercer", [PALETTE[0], "#8a8f96", PALETTE[1]])
 
 
 def _pyplot() -> Any:

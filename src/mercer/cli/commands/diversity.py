@@ -15,8 +15,6 @@ from mercer.utils.formatting import format_percent
 
 __all__ = ["diversity"]
 
-_PRINTED_ROWS = 5
-
 
 def diversity(
     data: Data,
@@ -147,7 +145,7 @@ def _results(result: Any, comparison: Any) -> dict[str, Any]:
         "kernel": repr(result.kernel),
         "confidence": result.confidence,
         "scores": [
-            {name: (str(v) if v == float("inf") else v) for name, v in row.items()}
+            {name: _finite_or_text(value) for name, value in row.items()}
             for row in result.to_frame().to_dict("records")
         ],
         "modes": [
@@ -166,9 +164,7 @@ def _results(result: Any, comparison: Any) -> dict[str, Any]:
         found["comparison"] = {
             "mmd": comparison.mmd,
             "p_value": comparison.p_value,
-            "cauchy_schwarz": str(comparison.cauchy_schwarz)
-            if comparison.cauchy_schwarz == float("inf")
-            else comparison.cauchy_schwarz,
+            "cauchy_schwarz": _finite_or_text(comparison.cauchy_schwarz),
             "cauchy_schwarz_p_value": comparison.cauchy_schwarz_p_value,
             "test_bandwidths": None
             if comparison.test_bandwidths is None
@@ -180,12 +176,17 @@ def _results(result: Any, comparison: Any) -> dict[str, Any]:
     return found
 
 
+def _finite_or_text(value: float) -> float | str:
+    """Return infinity as text, because JSON has no such number."""
+    return str(value) if value == float("inf") else value
+
+
 def _print(result: Any, comparison: Any, against: str | None) -> None:
     print(result)
     if result.modes:
         print("\nmode       of V      rows  stability  typical rows")
     for i, mode in enumerate(result.modes, start=1):
-        rows = ", ".join(map(str, mode.representatives[:_PRINTED_ROWS]))
+        rows = ", ".join(map(str, mode.representatives[:5]))
         share, size = format_percent(mode.share), format_percent(mode.size)
         print(f"{i:4d} {share:>10} {size:>9} {mode.stability:10.2f}  {rows}")
     if comparison is None:
@@ -201,5 +202,5 @@ def _print(result: Any, comparison: Any, against: str | None) -> None:
     novel = sum(mode.significant for mode in comparison.novel_modes)
     missing = sum(mode.significant for mode in comparison.missing_modes)
     print(f"novel modes: {novel}, missing modes: {missing}")
-    top = (-comparison.novelty).argsort(kind="stable")[:_PRINTED_ROWS]
+    top = (-comparison.novelty).argsort(kind="stable")[:5]
     print(f"most novel rows: {', '.join(map(str, top))}")

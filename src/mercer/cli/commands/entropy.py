@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 
 __all__ = ["entropy"]
 
-_DEFAULT_TERMS = 10
-_MAX_PRINTED = 20
-
 
 def entropy(
     data: Data,
@@ -87,7 +84,7 @@ def _fit(
         table = source.select(source.read(), task)
         preparation = prepare(table, bandwidth=fitting.bandwidth, scale=fitting.scale)
         eca = KernelECA(
-            min(_DEFAULT_TERMS, table.n) if components is None else components,
+            min(10, table.n) if components is None else components,
             kernel=preparation.kernel,
             solver=fitting.solver,
             verbose=verbose,
@@ -143,13 +140,13 @@ def _print(results: dict[str, Any]) -> None:
         print(f"bandwidth σ            {results['bandwidth']:.6g}")
     print("\n   i   eigenvalue         term           of V  cumulative")
     cumulative = 0.0
-    for index, term in enumerate(results["terms"], start=1):
+    printed, others = results["terms"][:20], results["terms"][20:]
+    for index, term in enumerate(printed, start=1):
         cumulative += term["share"]
-        if index <= _MAX_PRINTED:
-            print(
-                f"{index:4d} {term['eigenvalue']:12.6g} {term['term']:12.6g} "
-                f"{format_percent(term['share']):>14} {format_percent(cumulative):>11}"
-            )
-    more = len(results["terms"]) - _MAX_PRINTED
-    if more > 0:
-        print(f"     {more} more: {format_percent(cumulative)} in total (--json prints all)")
+        print(
+            f"{index:4d} {term['eigenvalue']:12.6g} {term['term']:12.6g} "
+            f"{format_percent(term['share']):>14} {format_percent(cumulative):>11}"
+        )
+    if others:
+        total = format_percent(cumulative + sum(term["share"] for term in others))
+        print(f"     {len(others)} more: {total} in total (--json prints all)")

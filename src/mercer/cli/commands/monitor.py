@@ -16,7 +16,6 @@ __all__ = ["monitor"]
 
 _TABLES = (".csv", ".tsv", ".parquet")
 _PAGES = (".html", ".htm")
-_PRINTED = 10  # episodes
 
 
 def _parse_lags(kind: Any, tokens: Any) -> int | str:
@@ -199,12 +198,13 @@ def _report(
     print(f"{int(frame['alarm'].sum())} of {len(frame)} rows with an alarm")
     if not episodes:
         return
-    width = max(len(e.begin) for e in episodes[:_PRINTED])
+    printed = episodes[:10]
+    width = max(len(e.begin) for e in printed)
     print(f"{'begin':{width}}   rows  leading variables")
-    for e in episodes[:_PRINTED]:
+    for e in printed:
         print(f"{e.begin:{width}} {e.n_rows:6d}  {', '.join(e.variables)}")
-    if len(episodes) > _PRINTED:
-        print(f"… and {len(episodes) - _PRINTED} more episodes")
+    if len(episodes) > len(printed):
+        print(f"… and {len(episodes) - len(printed)} more episodes")
 
 
 def _write(

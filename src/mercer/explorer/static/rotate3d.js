@@ -25,10 +25,11 @@ export function sizesOf(depth) {
   return depth.map((d) => (d === null ? 0 : 5 + (4 * (d - low)) / span));
 }
 
-/** Shapes and labels of the three axes, and the largest coordinate. */
+/** Shapes and labels of the three axes, and the largest distance of a point from the origin. */
 export function axes(columns, rotation, names, lineColor) {
-  const reach = Math.max(...columns.flat().map(Math.abs)) || 1;
-  const length = 0.85 * reach;
+  const distances = columns[0].map((_, i) => Math.hypot(...columns.map((column) => column[i])));
+  const reach = Math.max(...distances) || 1;
+  const length = 0.75 * reach;
   const ends = project(
     [
       [length, 0, 0],

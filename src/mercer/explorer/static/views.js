@@ -116,7 +116,7 @@ function drawScatter3d(plot, columns, names, found, { selected, rotation }, rota
   const { across, upward, depth } = project(columns, rotation);
   const { shapes, annotations, reach } = axes(columns, rotation, names, color("soft"));
   const hidden = {
-    range: [-0.85 * reach, 0.85 * reach],
+    range: [-1.05 * reach, 1.05 * reach], // no rotation cuts points off
     showticklabels: false,
     showgrid: false,
     zeroline: false,
