@@ -18,8 +18,7 @@ settings.register_profile("full", max_examples=100, deadline=None, derandomize=T
 settings.register_profile("search", max_examples=300, deadline=None)
 settings.load_profile(os.environ.get("MERCER_TEST_PROFILE", "full"))
 
-# Files that take too long for the fast tier, five minutes of CPU time in all, and the tests of them
-# that it runs nevertheless.
+# Files that take too long for the fast tier, and the tests of them that it runs nevertheless.
 SLOW_FILES = {
     "tests/data/test_cluster.py": {
         "test_parzen_density_agrees_with_memory",

@@ -66,7 +66,7 @@ PATTERNS = {
 ALLOWED = (
     ("tools/check_language.py", ""),
     ("docs/changelog", ""),
-    ("tests/test_language_check.py", ""),
+    ("tests/tools/test_language_check.py", ""),
     ("src/mercer/explorer/static/plotly", ""),
 )
 

@@ -24,9 +24,15 @@ TYPES = {
         "MERCER_COMPILED": "0",
     },
 }
+PACKAGES = (
+    *("bandwidth", "decomposition", "density", "eigen", "gram", "information", "kernels"),
+    "population",
+)
+#: Numerical tests, and the doctests of packages that compute.
 TESTS = (
-    *("src", "tests/bandwidth", "tests/decomposition", "tests/density", "tests/eigen"),
-    *("tests/gram", "tests/information", "tests/kernels", "tests/population", "tests/utils"),
+    *(f"src/mercer/{name}" for name in (*PACKAGES, "cluster", "mixture", "novelty", "supervised")),
+    *(f"tests/{name}" for name in PACKAGES),
+    *(f"tests/utils/test_{name}.py" for name in ("exponentials", "matmul", "pairwise")),
     "tests/properties/test_kernels.py",
 )
 

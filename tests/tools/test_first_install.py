@@ -10,7 +10,7 @@ import pytest
 
 from tools import first_install
 
-README = Path(__file__).parents[1] / "README.md"
+README = Path(__file__).parents[2] / "README.md"
 
 
 @pytest.mark.skipif(not README.exists(), reason="README.md is not part of this installation")

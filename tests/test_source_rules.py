@@ -1,4 +1,4 @@
-"""Third-party packages that the layers of mercer may import."""
+"""Rules for the source: users of Dask and of private modules, no comparisons of sentences."""
 
 import ast
 import re
