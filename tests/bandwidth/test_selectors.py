@@ -17,7 +17,7 @@ from mercer.bandwidth.selectors import (
     PairSums,
     biased_criterion,
     least_squares_criterion,
-    plug_in_pilot,
+    plug_in,
     smoothed_criterion,
 )
 from mercer.errors import ApproximationWarning
@@ -245,7 +245,7 @@ def test_plug_in_matrix_has_the_smallest_error():
     X = two_modes(100, 2)
     X = X @ np.linalg.inv(np.linalg.cholesky(np.cov(X.T, bias=True))).T
     pairs = PairSums.of_pairs(X, np.ones(100))
-    pilot, scalar = plug_in_pilot(pairs, sqrt(X.var(axis=0, ddof=1).mean()))
+    pilot, scalar = plug_in(pairs, sqrt(X.var(axis=0, ddof=1).mean()))
     moments = PairMoments(X, np.ones(100), pilot)
 
     def error(H):

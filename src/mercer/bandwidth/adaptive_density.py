@@ -17,17 +17,21 @@ points: a leave-one-out likelihood with pilots of all points prefers bandwidths 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from math import log, pi
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from scipy.spatial import cKDTree
 
-from mercer.bandwidth.likelihood import Coordinates, sample_coordinates
+from mercer.bandwidth.likelihood import (
+    Coordinates,
+    most_likely_factor,
+    refined_factor,
+    sample_coordinates,
+)
 from mercer.data.points import Sample
 from mercer.data.subsampling import representative_rows, select_representatives
 from mercer.gram.kernel_sums import Run, gaussian_sums, worth_boxes
@@ -59,40 +63,15 @@ __all__ = [
     "random_folds",
 ]
 
-_N_FOLDS = 10
-_N_SHAPE_FOLDS = 5  # shapes are recomputed in each fold
-_PILOT_FACTORS = (0.7, 1.0, 1.4, 2.0)  # of the best fixed bandwidth
-_EXPONENTS = (0.25, 0.5, 0.75)
-_FRACTIONS = (0.05, 0.1, 0.2, 0.4)  # of the sample that are neighbors
-_SHRINKAGES = (0.1, 0.3, 0.6)
-_LOG_BANDWIDTHS = np.linspace(log(0.02), log(2.0), 12)  # in standard deviations
-_LOG_TOLERANCE = 0.01
-_ENTRIES_PER_BLOCK = 4_000_000
-_SEARCH_ROWS = 500  # on which parameters are chosen
-_REFERENCE_ROWS = 2000  # of pilot estimates and neighbors
-_ABRAMSON = 0.5
-_LARGEST = 1e150  # coordinate, in bandwidths, whose square does not overflow
-
 
 @dataclass(frozen=True, eq=False)
 class SamplePointDensity:
-    """The density ``Σ_j a_j N(x; x_j, B_j B_j')``.
-
-    Attributes
-    ----------
-    coordinates : Coordinates
-    points : array of shape (n, d)
-        Training points in these coordinates.
-    weights : array of shape (n,)
-        The a_j.
-    inverses : array of shape (n,) or (n, d, d)
-        ``1/h_j``, or the lower triangular matrices B_j⁻¹.
-    """
+    """The density ``Σ_j a_j N(x; x_j, B_j B_j')``."""
 
     coordinates: Coordinates
-    points: Array
-    weights: Array
-    inverses: Array
+    points: Array  # training points in these coordinates, shape (n, d)
+    weights: Array  # the a_j, shape (n,)
+    inverses: Array  # ``1/h_j``, or the lower triangular matrices B_j⁻¹, shape (n,) or (n, d, d)
 
     def log_density(self, X: Array, run: Run | None = None) -> Array:
         """Return the log density at every row of X.
@@ -109,7 +88,7 @@ class SamplePointDensity:
                 near = sums.reaches(Z)
                 logs[near] = sums(Z[near], run)
                 direct = np.flatnonzero(~near)
-        for block in _blocks(len(direct), self.inverses.size):
+        for block in block_rows(len(direct), self.inverses.size):
             rows = direct[block]
             logs[rows] = _log_sum(self.log_terms(Z[rows]))
         return logs - 0.5 * Z.shape[1] * log(2 * pi) - self.coordinates.log_volume
@@ -168,22 +147,13 @@ class SamplePointDensity:
 class Adaptation:
     """Parameters that were chosen by cross-validation.
 
-    Attributes
-    ----------
-    coordinates : Coordinates
-    bandwidth : float
-        h, in standard deviations of the sample.
-    score : float
-        Mean cross-validated log density.
-    pilot, exponent : float
-        Bandwidth of the pilot estimate, and a; 0 without them.
-    fraction, shrinkage : float
-        Fraction of the sample that are neighbors, and s; 0 for scalar bandwidths.
+    ``pilot``, ``exponent``: bandwidth of the pilot estimate, and a; 0 without them. ``fraction``,
+    ``shrinkage``: fraction of the sample that are neighbors, and s; 0 for scalar bandwidths.
     """
 
     coordinates: Coordinates
-    bandwidth: float
-    score: float
+    bandwidth: float  # h, in standard deviations of the sample
+    score: float  # mean cross-validated log density
     pilot: float = 0.0
     exponent: float = 0.0
     fraction: float = 0.0
@@ -198,16 +168,7 @@ def abramson_bandwidths(
 ) -> Array:
     """Return the logarithms of the λ_j at the rows of Z.
 
-    Parameters
-    ----------
-    Z : array of shape (n, d)
-    reference : array of shape (m, d)
-        Points of the pilot estimate.
-    weights : array of shape (m,)
-    pilot : float
-        Bandwidth of the pilot estimate.
-    exponent : float
-        a.
+    ``reference``: points of the pilot estimate, which has the bandwidth ``pilot``.
     """
     at_reference = _pilot_logs(reference, reference, weights, pilot)
     mean = weights @ at_reference / weights.sum()
@@ -228,13 +189,13 @@ def _search_bandwidths(X: Array, weights: Array, coordinates: Coordinates) -> Ad
     d = Z.shape[1]
     halves = _exponents(Z, Z, np.ones(len(Z)))
     constant = 0.5 * d * log(2 * pi) + coordinates.log_volume
-    folds = _folds(len(Z), _N_FOLDS)
+    folds = _folds(len(Z), 10)
     between = [halves[np.ix_(held, used)] for held, used in folds]
 
-    def score(log_bandwidth: float, adjustments: list[Array]) -> float:
+    def score(bandwidth: float, adjustments: list[Array]) -> float:
         total = 0.0
         for (held, used), h, adjustment in zip(folds, between, adjustments, strict=True):
-            logs = log_bandwidth + adjustment
+            logs = log(bandwidth) + adjustment
             exponents = h * np.exp(-2 * logs)
             exponents += np.log(weights[used]) - d * logs
             held_out = _log_sum(exponents) - log(weights[used].sum())
@@ -242,20 +203,21 @@ def _search_bandwidths(X: Array, weights: Array, coordinates: Coordinates) -> Ad
         return total / float(weights.sum()) - constant
 
     zeros = [np.zeros(len(used)) for _, used in folds]
-    start, highest = _best_of_grid(lambda at: score(at, zeros))
-    chosen = Adaptation(coordinates, float(np.exp(start)), highest)
-    for factor in _PILOT_FACTORS:
-        pilot = factor * float(np.exp(start))
+    # in standard deviations
+    start, highest = most_likely_factor(lambda h: score(h, zeros), 0.02, 2.0, 0.01)
+    chosen = Adaptation(coordinates, start, highest)
+    for factor in (0.7, 1.0, 1.4, 2.0):  # pilot / best fixed bandwidth
+        pilot = factor * start
         values = np.exp(halves / pilot**2)
         logs = []
         for _, used in folds:
             f = np.log(values[np.ix_(used, used)] @ weights[used])
             logs.append(f - weights[used] @ f / weights[used].sum())
-        for exponent in _EXPONENTS:
+        for exponent in (0.25, 0.5, 0.75):
             adjusted = partial(score, adjustments=[-exponent * f for f in logs])
-            at, value = _refine(adjusted, start - 1.2, start + 0.6)
+            h, value = refined_factor(adjusted, 0.3 * start, 1.8 * start, 0.01)
             if value > chosen.score:
-                chosen = Adaptation(coordinates, float(np.exp(at)), value, pilot, exponent)
+                chosen = Adaptation(coordinates, h, value, pilot, exponent)
     return chosen
 
 
@@ -263,7 +225,7 @@ def _pilot_logs(Z: Array, reference: Array, weights: Array, pilot: float) -> Arr
     """Return the log of the pilot density, up to a constant."""
     logs = np.empty(len(Z))
     inverses = np.full(len(reference), 1 / pilot)
-    for rows in _blocks(len(Z), len(reference)):
+    for rows in block_rows(len(Z), len(reference)):
         logs[rows] = _log_sum(_exponents(Z[rows], reference, inverses) + np.log(weights))
     return logs
 
@@ -287,7 +249,7 @@ def local_shapes(
     most = int(np.searchsorted(np.cumsum(np.sort(masses)), fraction)) + 2
     most = min(max(most, 2 * d + 3), len(reference))
     tree = cKDTree(reference)
-    for rows in _blocks(n, most * d):
+    for rows in block_rows(n, most * d):
         distances, order = tree.query(Z[rows], k=np.arange(1, most + 1))
         ordered = masses[order] * (distances > 0)
         before = np.cumsum(ordered, axis=1) - ordered
@@ -312,9 +274,9 @@ def adapt_shapes(X: Array, weights: Array, candidates: Sequence[Coordinates]) ->
     Z = coordinates.scaled(X)
     d = Z.shape[1]
     constant = 0.5 * d * log(2 * pi) + coordinates.log_volume
-    folds = _folds(len(Z), _N_SHAPE_FOLDS)
+    folds = _folds(len(Z), 5)  # shapes are recomputed in each fold
     chosen: Adaptation | None = None
-    for fraction, shrinkage in product(_FRACTIONS, _SHRINKAGES):
+    for fraction, shrinkage in product((0.05, 0.1, 0.2, 0.4), (0.1, 0.3, 0.6)):
         terms = []
         for held, used in folds:
             inverses = local_shapes(Z[used], Z[used], weights[used], fraction, shrinkage)
@@ -322,18 +284,16 @@ def adapt_shapes(X: Array, weights: Array, candidates: Sequence[Coordinates]) ->
             offset -= log(weights[used].sum())
             terms.append((held, _exponents(Z[held], Z[used], inverses), offset))
 
-        def score(log_bandwidth: float, terms: list[tuple[Array, Array, Array]] = terms) -> float:
+        def score(bandwidth: float, terms: list[tuple[Array, Array, Array]] = terms) -> float:
             total = sum(
-                float(weights[held] @ _log_sum(h * np.exp(-2 * log_bandwidth) + offset))
+                float(weights[held] @ _log_sum(h / bandwidth**2 + offset))
                 for held, h, offset in terms
             )
-            return total / float(weights.sum()) - d * log_bandwidth - constant
+            return total / float(weights.sum()) - d * log(bandwidth) - constant
 
-        at, value = _refine(score, log(0.05), log(2.5))
+        h, value = refined_factor(score, 0.05, 2.5, 0.01)
         if chosen is None or value > chosen.score:
-            chosen = Adaptation(
-                coordinates, float(np.exp(at)), value, fraction=fraction, shrinkage=shrinkage
-            )
+            chosen = Adaptation(coordinates, h, value, fraction=fraction, shrinkage=shrinkage)
     assert chosen is not None
     return chosen
 
@@ -346,16 +306,9 @@ def adapted_density(
 ) -> tuple[SamplePointDensity, Adaptation]:
     """Choose the parameters by cross-validation and fit the density to all rows.
 
-    Parameters
-    ----------
-    sample : Sample
-        With a Gaussian kernel.
-    by_rule : bool
-        Whether to choose the parameters. Otherwise the kernel has the bandwidth of the pilot
-        estimate, and the exponent is Abramson's.
-    mode : True or "shape"
-    chosen : Adaptation or None
-        Parameters that are used instead of a search.
+    ``sample``: with a Gaussian kernel. ``by_rule``: whether to choose the parameters. Otherwise the
+    kernel has the bandwidth of the pilot estimate, and the exponent is Abramson's. ``chosen``:
+    parameters that are used instead of a search.
     """
     X = sample.points.data.astype(np.float64, copy=False)
     weights = sample.multiplicities
@@ -370,15 +323,15 @@ def adapted_density(
         )
     else:
         coordinates = _coordinates_of(sample.kernel, X)
-        # in units of a vanishing bandwidth, coordinates would overflow
         center, factor = coordinates.center, coordinates.factor
-        extent = float(np.abs(X - center).max()) / _LARGEST
+        # squares of coordinates in units of a tiny bandwidth must not overflow
+        extent = float(np.abs(X - center).max()) / 1e150
         scale = max(1.0, extent / float(np.abs(factor.diagonal()).min()))
         h = 1 / scale
         coordinates = Coordinates(center, factor * scale)
-        found = Adaptation(coordinates, h, float("nan"), pilot=h, exponent=_ABRAMSON)
+        found = Adaptation(coordinates, h, float("nan"), pilot=h, exponent=0.5)
     Z = found.coordinates.scaled(X)
-    rows, masses = representative_rows(X, weights, _REFERENCE_ROWS)
+    rows, masses = representative_rows(X, weights, 2000)
     if mode == "shape":
         inverses = local_shapes(Z, Z[rows], masses, found.fraction, found.shrinkage)
     elif found.exponent:
@@ -390,7 +343,7 @@ def adapted_density(
 
 
 def _search(X: Array, weights: Array, kernel: Gaussian, mode: bool | str) -> Adaptation:
-    rows, masses, size_ratio = select_representatives(X, weights, _SEARCH_ROWS)
+    rows, masses, size_ratio = select_representatives(X, weights, 500)
     if kernel.metric is None:
         candidates = sample_coordinates(X[rows], masses)
     else:
@@ -447,12 +400,6 @@ def _log_sum(logs: Array) -> Array:
         return np.asarray(np.log(np.exp(logs - top).sum(axis=1)) + top[:, 0])
 
 
-def _blocks(n: int, entries_per_row: int) -> Iterator[slice]:
-    step = max(1, _ENTRIES_PER_BLOCK // max(entries_per_row, 1))
-    for first in range(0, n, step):
-        yield slice(first, first + step)
-
-
 def random_folds(n: int, count: int) -> Array:
     """Return the fold of each of n points, at random with a fixed seed.
 
@@ -469,19 +416,3 @@ def _folds(n: int, count: int) -> list[tuple[Array, Array]]:
     """Return held-out and used indices."""
     fold = random_folds(n, count)
     return [(np.flatnonzero(fold == f), np.flatnonzero(fold != f)) for f in range(fold.max() + 1)]
-
-
-def _best_of_grid(score: Callable[[float], float]) -> tuple[float, float]:
-    scores = [score(at) for at in _LOG_BANDWIDTHS]
-    best = int(np.argmax(scores))
-    last = len(scores) - 1
-    return _refine(score, _LOG_BANDWIDTHS[max(best - 1, 0)], _LOG_BANDWIDTHS[min(best + 1, last)])
-
-
-def _refine(score: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
-    """Return the maximizer of a unimodal function and its maximum."""
-    options = {"xatol": _LOG_TOLERANCE}
-    found = minimize_scalar(
-        lambda at: -score(at), bounds=(low, high), method="bounded", options=options
-    )
-    return float(found.x), -float(found.fun)

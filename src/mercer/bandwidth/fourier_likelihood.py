@@ -25,55 +25,33 @@ from mercer.utils.types import Array
 __all__ = ["FourierLikelihood", "fourier_likelihood"]
 
 _TOLERANCE = 1e-10  # of kernel values
-_SAFETY = 100.0  # sums below this multiple of the tolerance are recomputed
-_MAX_FREQUENCIES = 2**20
-_N_NEAREST = 256
+_RELIABLE = 1e-8  # smaller sums, relative to the total weight, are recomputed
 _MAX_PAIRS = 1e8  # of which sums are recomputed
-_POINTS_PER_BLOCK = 2**16
-_HASH_BITS = 20
-_HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
-_SAME = -1e-6  # equal rows have larger exponents, up to rounding error
 
 
 @dataclass(frozen=True, eq=False)
 class FourierLikelihood:
     """Mean leave-one-out log density of rows, as a function of a factor on the bandwidth.
 
-    Attributes
-    ----------
-    kernel : Gaussian
-        With the smallest bandwidth.
-    grid : FrequencyGrid
-    sums : complex array of the grid's shape
-        The t_m.
-    rows : Points
-    weights : array of shape (m,)
-        Weights of the rows in the mean.
-    copies : array of shape (m,)
-        Total weight of the points equal to each row, which are left out.
-    total : float
-        Total weight of all points.
-    tail : array of int
-        Indices of the rows with sums that can be as small as their error.
-    nearest, nearest_weights : array of shape (len(tail), k)
-        Exponents of the nearest points of these rows, and the logarithms of their weights.
+    ``nearest``, ``nearest_weights``: exponents of the nearest points of these rows, and the
+    logarithms of their weights, shape (len(tail), k).
     """
 
-    kernel: Gaussian
+    kernel: Gaussian  # with the smallest bandwidth
     grid: FrequencyGrid
-    sums: Array
+    sums: Array  # the t_m
     rows: Points
-    weights: Array
-    copies: Array
-    total: float
-    tail: Array
+    weights: Array  # weights of the rows in the mean, shape (m,)
+    copies: Array  # total weight of the points equal to each row, which are left out, shape (m,)
+    total: float  # total weight of all points
+    tail: Array  # indices of the rows with sums that can be as small as their error
     nearest: Array
     nearest_weights: Array
 
     def __call__(self, factor: float) -> float:
         """Return the likelihood with the bandwidth multiplied by a factor of at least 1."""
         sums = _sums_at(self.grid, self.sums, self.rows, factor) - self.copies
-        reliable = sums > _SAFETY * _TOLERANCE * self.total
+        reliable = sums > _RELIABLE * self.total
         logs = np.log(np.where(reliable, sums, 1.0))
         with np.errstate(divide="ignore"):
             near = logsumexp(self.nearest / factor / factor + self.nearest_weights, axis=1)
@@ -94,17 +72,8 @@ def fourier_likelihood(
 ) -> FourierLikelihood | None:
     """Return the likelihood for factors between 1 and ``largest``; None if it is too expensive.
 
-    Parameters
-    ----------
-    kernel : Gaussian
-        With the smallest bandwidth of interest.
-    points : PointSet
-        All points, in memory or in chunks.
-    point_weights : array-like or None
-    rows : array of shape (m, d)
-        The rows whose log densities are averaged, and which are left out.
-    weights : array of shape (m,)
-    largest : float
+    ``kernel``: with the smallest bandwidth of interest. ``points``: all points, in memory or in
+    chunks. ``rows``: the rows whose log densities are averaged, and which are left out.
     """
     low, high = points.bounds()
     grid = _padded_grid(kernel, low, high, largest)
@@ -115,7 +84,7 @@ def fourier_likelihood(
     total = points.total(point_weights)
     at = Points(rows)
     smallest = _sums_at(grid, sums, at, 1.0) - copies
-    tail = np.flatnonzero(smallest <= _SAFETY * _TOLERANCE * total)
+    tail = np.flatnonzero(smallest <= _RELIABLE * total)
     if len(tail) * points.n > _MAX_PAIRS:
         return None
     nearest, nearest_weights = np.zeros((2, 0, 1))
@@ -137,7 +106,7 @@ def _padded_grid(kernel: Gaussian, low: Array, high: Array, largest: float) -> F
     pad = max(0.5 * largest - 1, 0) * spectral.reach(_TOLERANCE)
     pad = pad * np.abs(kernel.from_units(np.eye(d))).sum(axis=0)
     grid = frequency_grid(kernel, low - pad, high + pad, _TOLERANCE)
-    return None if isinstance(grid, NoGrid) or grid.size > _MAX_FREQUENCIES else grid
+    return None if isinstance(grid, NoGrid) or grid.size > 2**20 else grid
 
 
 def _sums_at(grid: FrequencyGrid, sums: Array, rows: Points, factor: float) -> Array:
@@ -157,13 +126,8 @@ def _sums_at(grid: FrequencyGrid, sums: Array, rows: Points, factor: float) -> A
 def _copies(rows: Array, points: Points, weights: Array | None) -> Array:
     """Return the total weight of the points that are equal to each row."""
     X = points.data
-    # a table of hash values excludes almost all points before they are compared
-    known = np.zeros(2**_HASH_BITS, dtype=bool)
-    known[_hash_values(rows[:, 0])] = True
-    candidates = np.flatnonzero(known[_hash_values(X[:, 0])])
-    first = np.sort(rows[:, 0])
-    at = np.searchsorted(first, X[candidates, 0])
-    candidates = candidates[first[np.minimum(at, len(first) - 1)] == X[candidates, 0]]
+    # few points have the first value of a row
+    candidates = np.flatnonzero(np.isin(X[:, 0], rows[:, 0]))
     X = X[candidates]
     counts = np.ones(len(X)) if weights is None else weights[candidates]
     _, group = np.unique(np.concatenate([rows, X]), axis=0, return_inverse=True)
@@ -172,22 +136,15 @@ def _copies(rows: Array, points: Points, weights: Array | None) -> Array:
     return np.asarray(totals[group[: len(rows)]])
 
 
-def _hash_values(x: Array) -> Array:
-    """Return integers below 2**_HASH_BITS that are equal for equal numbers."""
-    bits = (x.astype(np.float64) + 0.0).view(np.uint64)  # -0.0 equals 0.0
-    with np.errstate(over="ignore"):
-        return np.asarray((bits * _HASH_FACTOR) >> np.uint64(64 - _HASH_BITS))
-
-
 def _nearest(
     kernel: Gaussian, rows: Array, points: Points, weights: Array | None
 ) -> tuple[Array, Array]:
     """Return exponents and log weights of the nearest points that are not equal to the row."""
     parts = []
-    for block, X in points.chunks(_POINTS_PER_BLOCK):
+    for block, X in points.chunks(2**16):
         X = X.astype(np.float64, copy=False)
         exponents = kernel.log_tiles(rows, X)(slice(0, len(rows)), slice(0, len(X)), None)
-        close = np.nonzero(exponents > _SAME)
+        close = np.nonzero(exponents > -1e-6)  # equal rows are among these
         same = (rows[close[0]] == X[close[1]]).all(axis=1)
         exponents[close[0][same], close[1][same]] = -np.inf
         logs = np.zeros(len(X)) if weights is None else np.log(weights[block])
@@ -200,7 +157,8 @@ def _merge_nearest(parts: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
 
 
 def _closest(exponents: Array, logs: Array) -> tuple[Array, Array]:
-    if exponents.shape[1] <= _N_NEAREST:
+    count = 256  # sums of so many terms at rows without close points are accurate enough
+    if exponents.shape[1] <= count:
         return exponents, logs
-    order = np.argpartition(-exponents, _N_NEAREST, axis=1)[:, :_N_NEAREST]
+    order = np.argpartition(-exponents, count, axis=1)[:, :count]
     return np.take_along_axis(exponents, order, 1), np.take_along_axis(logs, order, 1)

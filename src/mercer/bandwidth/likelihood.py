@@ -25,10 +25,10 @@ from scipy.optimize import minimize_scalar
 from mercer.bandwidth.fourier_likelihood import fourier_likelihood
 from mercer.data.subsampling import distinct_rows, random_rows, select_representatives
 from mercer.kernels import Gaussian, Kernel, Stationary
-from mercer.kernels.densities import block_rows, reach
+from mercer.kernels.densities import reach
 from mercer.kernels.stationary import Radial, sample_metric
 from mercer.utils.compiled import exponentials
-from mercer.utils.pairwise import nearest_distances
+from mercer.utils.pairwise import nearest_distances, row_ranges
 from mercer.utils.types import Array
 from mercer.utils.weights import effective_size, multiplicities
 
@@ -46,23 +46,10 @@ __all__ = [
     "smoothing_gap",
 ]
 
-_ROWS_PER_BLOCK = 256
-_N_TRIALS = 25  # bandwidths tried before the best of them is refined
 _MAX_ROWS = 2000  # between all pairs of which kernel values are computed
 _TRIAL_ROWS = 500  # on which candidates are compared
 _TOLERANCE = 0.01  # of the logarithm of a bandwidth
-_MAX_FOURIER_COLUMNS = 3
-_FOURIER_ROWS = 16_000  # whose log densities given all other points are averaged
-_STEP = 2.0  # bandwidths between half and twice the first guess are tried
-_MAX_STEPS = 6
-_AT_LOWER_END = 1.1
-_FOURIER_TOLERANCE = 0.02
-_MIN_ROWS = 5  # below which bandwidths are not compared
-_REFINEMENT = 2.0  # ratio of the bandwidths tried on all rows to the best on 500
-_SINGULAR = 1e-12  # eigenvalues of a correlation matrix below which it is not used
 _REFLECTED_RULES = ("auto", "leave-one-out")  # the others do not depend on the bounds
-_REFLECTED_ROWS = 1000
-_REFLECTED_TRIALS = 20
 
 #: From the reach of kernels to the reflections that matter, as maps of rows.
 Images = Callable[[Array], Sequence[Callable[[Array], Array]]]
@@ -73,17 +60,10 @@ Images = Callable[[Array], Sequence[Callable[[Array], Array]]]
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """``z = L⁻¹ (x - m)``: coordinates in which the sample has unit variances.
+    """``z = L⁻¹ (x - m)``: coordinates in which the sample has unit variances."""
 
-    Attributes
-    ----------
-    center : array of shape (d,)
-    factor : array of shape (d, d)
-        The lower triangular matrix L.
-    """
-
-    center: Array
-    factor: Array
+    center: Array  # shape (d,)
+    factor: Array  # the lower triangular matrix L, shape (d, d)
 
     @property
     def log_volume(self) -> float:
@@ -132,7 +112,7 @@ def sample_coordinates(X: Array, weights: Array) -> list[Coordinates]:
     deviations = np.sqrt(covariance.diagonal())
     found = [Coordinates(center, np.diag(scale * deviations))]
     correlation = covariance / np.outer(deviations, deviations)
-    if len(center) > 1 and np.linalg.eigvalsh(correlation)[0] > _SINGULAR:
+    if len(center) > 1 and np.linalg.eigvalsh(correlation)[0] > 1e-12:
         for shrunk in (0.5 * (correlation + np.eye(len(center))), correlation):
             root = np.linalg.cholesky(shrunk)
             found.append(Coordinates(center, (scale * deviations)[:, None] * root))
@@ -156,14 +136,8 @@ def gaussian_in(coordinates: Coordinates, bandwidth: float) -> Gaussian:
 def most_likely_bandwidth(kernel: Stationary, X: Array, weights: Array, extent: float) -> float:
     """Return the bandwidth that maximizes the leave-one-out likelihood of distinct points.
 
-    Parameters
-    ----------
-    kernel : Stationary
-        Its own bandwidth is not used.
-    X : array of shape (n, d)
-    weights : array of shape (n,)
-    extent : float
-        Half of the largest bandwidth that is tried.
+    ``kernel``: its own bandwidth is not used. ``extent``: half of the largest bandwidth that is
+    tried.
     """
     low, high = search_range(X, extent)
     # at the smallest bandwidth, rounding errors of the exponents are visible
@@ -185,17 +159,12 @@ def most_likely_factor(
 
     The best of 25 trials is refined, so a score may have several local maxima.
 
-    Parameters
-    ----------
-    score : callable
-    low, high : float
-    tolerance : float
-        Of the logarithm of the argument.
+    ``tolerance``: of the logarithm of the argument.
     """
-    trials = np.linspace(log(low), log(high), _N_TRIALS)
+    trials = np.linspace(log(low), log(high), 25)
     scores = [score(float(np.exp(trial))) for trial in trials]
     best = int(np.argmax(scores))
-    below, above = trials[max(best - 1, 0)], trials[min(best + 1, _N_TRIALS - 1)]
+    below, above = trials[max(best - 1, 0)], trials[min(best + 1, len(trials) - 1)]
     return refined_factor(score, float(np.exp(below)), float(np.exp(above)), tolerance)
 
 
@@ -217,15 +186,8 @@ def leave_one_out_likelihood(
 ) -> Callable[[float], float]:
     """Return the mean leave-one-out log density as a function of a factor on the bandwidths.
 
-    Parameters
-    ----------
-    kernel : Stationary
-        A fitted kernel.
-    X : array of shape (n, d)
-        Distinct points.
-    weights : array of shape (n,)
-    single : bool
-        Compute exponentials in single precision: a third of the time, with errors of about 1e-6.
+    ``kernel``: a fitted kernel. ``X``: distinct points. ``single``: compute exponentials in single
+    precision: a third of the time, with errors of about 1e-6.
     """
     log_weights = np.log(weights)
     log_rest = np.log(weights.sum() - weights)
@@ -268,8 +230,7 @@ def _log_kernel(kernel: Stationary, X: Array) -> Array:
     """Return log k between all points."""
     tiles = kernel.log_tiles(X, X.copy())  # a copy: X and itself would be the same points
     logs = np.empty((len(X), len(X)))
-    for first in range(0, len(X), _ROWS_PER_BLOCK):
-        rows = slice(first, min(first + _ROWS_PER_BLOCK, len(X)))
+    for rows in row_ranges(len(X), 256):
         logs[rows] = tiles(rows, slice(0, len(X)), None)
     return logs
 
@@ -280,13 +241,9 @@ def _log_kernel(kernel: Stationary, X: Array) -> Array:
 def most_likely_kernel(kernel: Stationary, sample: BandwidthSample) -> Stationary:
     """Return a kernel with the bandwidths, or the bandwidth matrix, of largest likelihood.
 
-    Parameters
-    ----------
-    kernel : Stationary
-        Its own bandwidth is not used. A metric is: there is then one bandwidth to choose.
-    sample : weighted sample of :mod:`mercer.bandwidth`
+    ``kernel``: its own bandwidth is not used. A metric is: there is then one bandwidth to choose.
     """
-    most = _FOURIER_ROWS if _has_fast_sums(kernel, sample) else _MAX_ROWS
+    most = 16_000 if _has_fast_sums(kernel, sample) else _MAX_ROWS
     rows, weights, size_ratio = sample.representatives(grouped=True, most=most)
     weights = np.ones(len(rows)) if weights is None else weights
     few = np.arange(len(rows))
@@ -312,13 +269,13 @@ def most_likely_kernel(kernel: Stationary, sample: BandwidthSample) -> Stationar
     many = random_rows(len(rows), _MAX_ROWS)
     best = _scaled(best, (effective_size(weights[few]) / effective_size(weights[many])) ** rate)
     score = leave_one_out_likelihood(best, rows[many], weights[many])
-    factor, _ = refined_factor(score, 1 / _REFINEMENT, _REFINEMENT, _TOLERANCE)
+    factor, _ = refined_factor(score, 0.5, 2.0, _TOLERANCE)
     return _scaled(best, factor * (effective_size(weights[many]) / n) ** rate)
 
 
 def _has_fast_sums(kernel: Stationary, sample: BandwidthSample) -> bool:
     """Return whether there are too many rows for pairs, and Fourier sums may be possible."""
-    is_small = sample.dimension <= _MAX_FOURIER_COLUMNS
+    is_small = sample.dimension <= 3
     return isinstance(kernel, Gaussian) and is_small and sample.n_rows > _MAX_ROWS
 
 
@@ -327,19 +284,20 @@ def _refined_by_sums(
 ) -> Stationary | None:
     """Maximize the likelihood of the rows given all other points; None if it is too expensive.
 
-    The interval of bandwidths is extended downwards while its lower end is the best.
+    Bandwidths between half and twice the first guess are tried, and smaller ones while the lower
+    end of the interval is the best.
     """
     found = None
-    for _ in range(_MAX_STEPS):
-        start = _scaled(start, 1 / _STEP)
+    for _ in range(6):
+        start = _scaled(start, 0.5)
         assert isinstance(start, Gaussian)
         points, point_weights = sample.points_and_weights
-        score = fourier_likelihood(start, points, point_weights, rows, weights, _STEP**2)
+        score = fourier_likelihood(start, points, point_weights, rows, weights, 4.0)
         if score is None:
             return found
-        factor, _ = refined_factor(score, 1.0, _STEP**2, _FOURIER_TOLERANCE)
+        factor, _ = refined_factor(score, 1.0, 4.0, _TOLERANCE)
         found = _scaled(start, factor)
-        if factor > _AT_LOWER_END:
+        if factor > 1.1:
             return found
     return found
 
@@ -350,31 +308,18 @@ def smoothing_gap(
 ) -> tuple[float, float]:
     """Compare the bandwidths of a kernel with the most likely multiple of them.
 
-    Parameters
-    ----------
-    kernel : Stationary
-        A fitted kernel.
-    X : array of shape (m, d)
-        A few rows of the sample.
-    weights : array of shape (m,)
-    size_ratio : float
-        Size of the whole sample relative to these rows.
-
-    Returns
-    -------
-    factor : float
-        The most likely multiple for the whole sample.
-    gap : float
-        What it adds to the mean leave-one-out log-likelihood, estimated from these rows. A few rows
-        underestimate what narrower bandwidths gain on the whole sample. For what wider ones gain,
-        the kernels of a few rows are made so much wider that as many rows are within a bandwidth.
-        0 if neither is better, or if kernel values overflow.
+    ``kernel``: a fitted kernel. ``X``: a few rows of the sample. ``size_ratio``: size of the whole
+    sample relative to these rows. Returns ``factor``: the most likely multiple for the whole
+    sample. ``gap``: what it adds to the mean leave-one-out log-likelihood, estimated from these
+    rows. A few rows underestimate what narrower bandwidths gain on the whole sample. For what wider
+    ones gain, the kernels of a few rows are made so much wider that as many rows are within a
+    bandwidth. 0 if neither is better, or if kernel values overflow.
     """
     d = X.shape[1]
     distinct, weights = distinct_rows(X, weights)
     X = X[distinct].astype(np.float64)
     Z = kernel.to_units(X)
-    if len(X) < _MIN_ROWS or not np.isfinite(Z).all():
+    if len(X) < 5 or not np.isfinite(Z).all():
         return 1.0, 0.0
     low, high = search_range(Z, _extent(Z, weights))
     if not (0 < low < high < np.inf and (np.multiply(kernel.bandwidth, low) > 0).all()):
@@ -451,7 +396,7 @@ def fit_reflected(kernel: Kernel, X: Array, weights: Array | None, images: Image
     if isinstance(kernel, Gaussian) and isinstance(kernel.metric, str):
         kernel = kernel.with_metric(sample_metric(kernel.metric, X, weights))
     counts = np.ones(len(X)) if weights is None else multiplicities(weights)
-    rows, masses, size_ratio = select_representatives(X, counts, _REFLECTED_ROWS, grouped=True)
+    rows, masses, size_ratio = select_representatives(X, counts, 1000, grouped=True)
     unit: float | Array = 1.0
     if scaled and not (isinstance(kernel, Gaussian) and kernel.metric is not None):
         unit = sample_coordinates(X[rows], masses)[0].factor.diagonal()
@@ -468,36 +413,24 @@ def _most_likely_reflected(
             "as Gaussian(bandwidth=1.0)."
         )
     units = kernel.with_bandwidth(unit).to_units(X)
-    nearest = np.sort(nearest_distances(units))
-    spread = float(np.linalg.norm(units.std(axis=0)))
-    low = log(max(0.1 * float(np.median(nearest)), 1e-3 * float(nearest[-1])))
-    high = log(2 * max(spread, float(nearest[-1])))
+    low, high = search_range(units, _extent(units, weights))
 
-    def cost(log_bandwidth: float) -> float:
-        candidate = kernel.with_bandwidth(float(np.exp(log_bandwidth)) * unit)
-        return -_reflected_likelihood(candidate, X, weights, images)
+    def score(bandwidth: float) -> float:
+        return _reflected_likelihood(kernel.with_bandwidth(bandwidth * unit), X, weights, images)
 
-    trials = np.linspace(low, high, _REFLECTED_TRIALS)
-    best = int(np.argmin([cost(trial) for trial in trials]))
-    around = trials[max(best - 1, 0)], trials[min(best + 1, _REFLECTED_TRIALS - 1)]
-    refined = minimize_scalar(cost, bounds=around, method="bounded", options={"xatol": 1e-3})
-    return float(np.exp(refined.x))
+    return most_likely_factor(score, low, high, 1e-3)[0]
 
 
 def _reflected_likelihood(kernel: Stationary, X: Array, weights: Array, images: Images) -> float:
     """Mean log density of distinct points given the others."""
-    d = X.shape[1]
-    log_weights, total = np.log(weights), 0.0
+    d, everything = X.shape[1], slice(0, len(X))
     tiles = [kernel.log_tiles(image(X), X) for image in images(reach(kernel, d))]
-    for rows in block_rows(len(X), len(X)):
-        rows = slice(rows.start, min(rows.stop, len(X)))
-        parts = [tile(rows, slice(0, len(X)), None) + log_weights for tile in tiles]
-        own = np.arange(rows.start, rows.stop)
-        for logs in parts:
-            logs[np.arange(len(own)), own] = -np.inf
-        top = np.max([logs.max(axis=1) for logs in parts], axis=0)
-        if np.isneginf(top).any():
-            return -np.inf
-        sums = np.log(sum(exponentials(logs - top[:, None]).sum(axis=1) for logs in parts)) + top
-        total += float(weights[rows] @ (sums - np.log(weights.sum() - weights[rows])))
-    return total / float(weights.sum()) - kernel.log_normalizer(d)
+    parts = [tile(everything, everything, None) + np.log(weights) for tile in tiles]
+    for logs in parts:
+        np.fill_diagonal(logs, -np.inf)
+    top = np.max([logs.max(axis=1) for logs in parts], axis=0)
+    if np.isneginf(top).any():
+        return -np.inf
+    sums = np.log(sum(exponentials(logs - top[:, None]).sum(axis=1) for logs in parts)) + top
+    mean = float(weights @ (sums - np.log(weights.sum() - weights))) / float(weights.sum())
+    return mean - kernel.log_normalizer(d)

@@ -40,8 +40,6 @@ __all__ = [
 ]
 
 _MAX_ROWS = 2000  # between which distances are computed
-_MAX_SCALE_RATIO = 100.0  # of the columns' standard deviations, beyond which a fit warns
-_MANY_COLUMNS = 20  # with more columns, a third of them may vary little
 
 
 @ignore_underflow
@@ -86,10 +84,16 @@ def _fit(kernel: Kernel, data: Any, weights: Array | None, auto: AutoRule | None
     """Fit a kernel, or the kernels inside it, to the data that each compares."""
     if isinstance(kernel, Gaussian) and isinstance(kernel.metric, str):
         kernel = kernel.with_metric(sample_metric(kernel.metric, data, weights))
-    if isinstance(kernel, Stationary) and auto is not None and kernel.has_rule("auto"):
-        return auto(kernel, _sample_of(data, weights))
-    if isinstance(kernel, Stationary) and isinstance(kernel.bandwidth, str):
-        return kernel.with_bandwidth(_bandwidth(kernel, data, weights))
+    if isinstance(kernel, Stationary):
+        if auto is not None and kernel.has_rule("auto"):
+            return auto(kernel, _sample_of(data, weights))
+        if isinstance(kernel.bandwidth, str):
+            return kernel.with_bandwidth(_bandwidth(kernel, data, weights))
+    return _fit_parts(kernel, data, weights, auto)
+
+
+def _fit_parts(kernel: Kernel, data: Any, weights: Array | None, auto: AutoRule | None) -> Kernel:
+    """Fit the kernels inside a kernel, and its own parameters."""
     split = kernel.split_for_fit(data, weights)
     if split is None:
         return kernel.with_own_parameters()
@@ -139,9 +143,9 @@ def _warn_of_scales(X: Any, weights: Array | None) -> None:
         deviations = scaled.std(axis=0, dtype=np.float64) * extent[varies]
     if len(deviations) < 2:
         return
-    negligible = int((_MAX_SCALE_RATIO * deviations < deviations.max()).sum())
-    # Among many columns, such as pixels, some vary little in the common unit, which is harmless.
-    tolerated = len(deviations) // 3 if len(deviations) > _MANY_COLUMNS else 0
+    negligible = int((100.0 * deviations < deviations.max()).sum())
+    # among many columns, such as pixels, some vary little in the common unit, which is harmless
+    tolerated = len(deviations) // 3 if len(deviations) > 20 else 0
     if negligible > tolerated:
         warn(
             f"The standard deviations of the columns differ by a factor of "

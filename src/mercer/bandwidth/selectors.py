@@ -15,7 +15,7 @@ a scalar pilot bandwidth g at all pairs of points.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import exp, log, pi, sqrt
 from typing import Any
@@ -28,6 +28,7 @@ from scipy.special import logsumexp
 
 from mercer.data.subsampling import select_representatives
 from mercer.errors import ApproximationWarning, warn
+from mercer.utils.pairwise import row_ranges
 from mercer.utils.quantiles import weighted_quantile
 from mercer.utils.types import Array
 
@@ -38,40 +39,21 @@ __all__ = [
     "best_matrix",
     "biased_criterion",
     "least_squares_criterion",
-    "plug_in_pilot",
+    "plug_in",
     "smoothed_criterion",
     "whitened_plug_in",
 ]
 
 _MAX_ROWS = 1000  # between which distances are computed in more than one dimension
-_BLOCK = 2**16  # pairs
-_CELLS_PER_BANDWIDTH = 100  # of the normal reference rule
-_MAX_CELLS = 2**20
-_N_TRIALS = 60  # bandwidths tried before the best of them is refined
-_LOWEST = 0.1  # in units of s n^(-1/(d+4))
-_DCT_CELLS = 2**14
-_MAX_SQUARE = 1400.0  # beyond, exp(-u²/2) is 0 up to rounding error
-_STAGES = 7  # of the fixed-point equation
 
 
 @dataclass(frozen=True, eq=False)
 class PairSums:
-    """Sums over all ordered pairs of points, a point and itself included.
+    """Sums over all ordered pairs of points, a point and itself included."""
 
-    Attributes
-    ----------
-    squares : array of shape (m,)
-        Squared distances.
-    counts : array of shape (m,)
-        Weights of the pairs at these distances; their sum is (Σw)².
-    size : float
-        Σw.
-    dimension : int
-    """
-
-    squares: Array
-    counts: Array
-    size: float
+    squares: Array  # squared distances, shape (m,)
+    counts: Array  # weights of the pairs at these distances; their sum is (Σw)², shape (m,)
+    size: float  # Σw
     dimension: int
 
     @classmethod
@@ -85,8 +67,8 @@ class PairSums:
         if d > 1:
             return cls.of_pairs(X, weights)
         x = X[:, 0]
-        step = scale * total**-0.2 / _CELLS_PER_BANDWIDTH
-        if np.ptp(x) > step * _MAX_CELLS:
+        step = scale * total**-0.2 / 100  # of about 100 cells per bandwidth
+        if np.ptp(x) > step * 2**20:
             return None
         masses = _binned(x, weights, step)
         length = 2 * len(masses)
@@ -200,19 +182,19 @@ def minimize_criterion(
     The range is 0.1 to ``highest`` times ``scale * size**(-1 / (d + 4))``.
     """
     reference = scale * size ** (-1 / (d + 4))
-    trials = np.linspace(_LOWEST * reference, highest * reference, _N_TRIALS)
+    trials = np.linspace(0.1 * reference, highest * reference, 60)
     values = np.array([criterion(trial) for trial in trials])
     values[~np.isfinite(values)] = np.inf
-    if len(np.unique(values)) < _N_TRIALS // 2:
+    if len(np.unique(values)) < len(trials) // 2:
         raise ValueError(
             f"The cross-validation criterion overflows or underflows in {d} columns. Use "
             "'leave-one-out' or 'plug-in', or fewer columns."
         )
     best = int(np.argmin(values))
-    around = trials[max(best - 1, 0)], trials[min(best + 1, _N_TRIALS - 1)]
+    around = trials[max(best - 1, 0)], trials[min(best + 1, len(trials) - 1)]
     options = {"xatol": 1e-6 * reference}
     found = minimize_scalar(criterion, bounds=around, method="bounded", options=options)
-    return float(found.x), 0 < best < _N_TRIALS - 1
+    return float(found.x), 0 < best < len(trials) - 1
 
 
 # --- plug-in --------------------------------------------------------------------------------------
@@ -221,12 +203,7 @@ def minimize_criterion(
 def sheather_jones(pairs: PairSums, scale: float) -> float:
     """Solve the equation of Sheather and Jones (1991), as R's ``bw.SJ`` does.
 
-    Parameters
-    ----------
-    pairs : PairSums
-        Of one column.
-    scale : float
-        The smaller of standard deviation and interquartile range / 1.349.
+    ``scale``: the smaller of standard deviation and interquartile range / 1.349.
     """
     n = pairs.size
 
@@ -251,8 +228,8 @@ def sheather_jones(pairs: PairSums, scale: float) -> float:
     return float(brentq(equation, low, high, rtol=1e-10))
 
 
-def plug_in(pairs: PairSums, scale: float) -> float:
-    r"""Two-stage direct plug-in bandwidth (Wand and Jones 1994) for one bandwidth in d dimensions.
+def plug_in(pairs: PairSums, scale: float) -> tuple[float, float]:
+    r"""Return the pilot bandwidth g of ψ_2 and the direct plug-in bandwidth (Wand and Jones 1994).
 
     The asymptotic mean integrated squared error is smallest at
 
@@ -266,11 +243,6 @@ def plug_in(pairs: PairSums, scale: float) -> float:
     Two stages: :math:`\psi_4` of a normal distribution with standard deviation ``scale`` gives g of
     :math:`\psi_3`, and this gives g of :math:`\psi_2`.
     """
-    return plug_in_pilot(pairs, scale)[1]
-
-
-def plug_in_pilot(pairs: PairSums, scale: float) -> tuple[float, float]:
-    """Return the bandwidth of the estimate of ψ_2, and the one of :func:`plug_in`."""
     n, d = pairs.size, pairs.dimension
     # |ψ_4| of a normal distribution is the absolute Δ⁴φ(0) with bandwidth √2 scale
     log_psi = _log_laplacian_at_zero(4, d) - (d + 8) * log(sqrt(2) * scale)
@@ -294,7 +266,7 @@ def _log_functional(pairs: PairSums, m: int, log_g: float) -> float:
             polynomial = u2**2 - 2 * (d + 2) * u2 + d * (d + 2)
         else:
             polynomial = -(u2**3) + 3 * (d + 4) * (u2**2 - (d + 2) * u2) + d * (d + 2) * (d + 4)
-        return polynomial * np.exp(-0.5 * np.minimum(u2, _MAX_SQUARE))
+        return polynomial * np.exp(-0.5 * u2)
 
     total = pairs.total(term) / (pairs.size * (pairs.size - 1))
     tiny = np.finfo(np.float64).tiny
@@ -307,21 +279,15 @@ def _log_laplacian_at_zero(m: int, d: int) -> float:
 
 
 def improved_sheather_jones(x: Array, weights: Array) -> float:
-    """Solve the fixed-point equation of Botev, Grotowski and Kroese (2010).
-
-    Parameters
-    ----------
-    x : array of shape (n,)
-    weights : array of shape (n,)
-    """
-    n, extent = float(weights.sum()), float(np.ptp(x))
-    length = 2 * extent  # half of the range as a margin on both sides
-    masses = _binned(x - x.min(), weights / n, length / _DCT_CELLS)
-    first = _DCT_CELLS // 4
-    grid = np.zeros(_DCT_CELLS)
+    """Solve the fixed-point equation of Botev, Grotowski and Kroese (2010)."""
+    n, n_cells, n_stages = float(weights.sum()), 2**14, 7
+    length = 2 * float(np.ptp(x))  # half of the range as a margin on both sides
+    masses = _binned(x - x.min(), weights / n, length / n_cells)
+    first = n_cells // 4
+    grid = np.zeros(n_cells)
     grid[first : first + len(masses)] = masses
     squares = (0.5 * dct(grid)[1:]) ** 2
-    frequencies = np.arange(1, _DCT_CELLS) ** 2.0
+    frequencies = np.arange(1, n_cells) ** 2.0
 
     def roughness(order: int, t: float) -> float:
         exponents = order * np.log(frequencies) - frequencies * pi**2 * t
@@ -330,8 +296,8 @@ def improved_sheather_jones(x: Array, weights: Array) -> float:
         return max(value, np.finfo(np.float64).tiny)
 
     def equation(t: float) -> float:
-        value = roughness(_STAGES, t)
-        for order in range(_STAGES - 1, 1, -1):
+        value = roughness(n_stages, t)
+        for order in range(n_stages - 1, 1, -1):
             odd = float(np.prod(np.arange(1, 2 * order, 2)) / sqrt(2 * pi))
             constant = (1 + 0.5 ** (order + 0.5)) / 3
             time = (2 * constant * odd / (n * value)) ** (2 / (3 + 2 * order))
@@ -355,15 +321,9 @@ def improved_sheather_jones(x: Array, weights: Array) -> float:
 
 
 class PairMoments:
-    r"""Quadratic form ``∫ tr²(H D²f)`` of a sample, up to the factor of :attr:`log_factor`.
+    """Quadratic form ``∫ tr²(H D²f)`` of a sample, up to the factor of :attr:`log_factor`.
 
-    Parameters
-    ----------
-    X : array of shape (n, d)
-    weights : array of shape (n,)
-        Multiplicities.
-    pilot : float
-        The bandwidth g.
+    ``weights``: multiplicities, shape (n,). ``pilot``: the bandwidth g.
     """
 
     def __init__(self, X: Array, weights: Array, pilot: float) -> None:
@@ -371,7 +331,11 @@ class PairMoments:
         self.mass = float(weights @ weights)  # pairs of a point and itself
         self.second = np.zeros((d, d))
         self.fourth = np.zeros((d * d, d * d))
-        for V, counts in _pairs(X / pilot, weights):
+        X = X / pilot
+        first, second = np.triu_indices(len(X), 1)
+        for pairs in row_ranges(len(first), 2**16):
+            i, j = first[pairs], second[pairs]
+            V, counts = X[i] - X[j], 2 * weights[i] * weights[j]
             masses = counts * np.exp(-0.5 * np.einsum("ij,ij->i", V, V))
             products = (V[:, :, None] * V[:, None, :]).reshape(len(V), -1)
             weighted = masses[:, None] * products
@@ -388,24 +352,10 @@ class PairMoments:
         return float(value + (2 * np.trace(H @ H) + trace**2) * self.mass)
 
 
-def _pairs(X: Array, weights: Array) -> Iterator[tuple[Array, Array]]:
-    """Yield differences of pairs of distinct rows, and twice the products of their weights."""
-    first, second = np.triu_indices(len(X), 1)
-    for begin in range(0, len(first), _BLOCK):
-        i, j = first[begin : begin + _BLOCK], second[begin : begin + _BLOCK]
-        yield X[i] - X[j], 2 * weights[i] * weights[j]
-
-
 def best_matrix(moments: PairMoments, size: float, bandwidth: float) -> Array:
     """Return the bandwidth matrix with the smallest error.
 
-    Parameters
-    ----------
-    moments : PairMoments
-    size : float
-        n.
-    bandwidth : float
-        The best scalar bandwidth, where the search starts.
+    ``size``: n. ``bandwidth``: the best scalar bandwidth, where the search starts.
     """
     d = len(moments.second)
     lower = np.tril_indices(d)
@@ -497,7 +447,7 @@ def _sheather_jones(sample: Any) -> float:
 def _plug_in(sample: Any) -> float:
     rows = _Rows(sample)
     pairs = rows.pairs()
-    return rows.factor * plug_in(pairs, rows.scale)
+    return rows.factor * plug_in(pairs, rows.scale)[1]
 
 
 @np.errstate(all="ignore")
@@ -505,7 +455,7 @@ def whitened_plug_in(sample: Any) -> Array:
     """Return the full bandwidth matrix of the plug-in method for a sample of whitened rows."""
     rows = _Rows(sample)
     pairs = PairSums.of_pairs(rows.X, rows.weights)
-    pilot, bandwidth = plug_in_pilot(pairs, rows.scale)
+    pilot, bandwidth = plug_in(pairs, rows.scale)
     moments = PairMoments(rows.X, rows.weights, pilot)
     return rows.factor**2 * best_matrix(moments, pairs.size, bandwidth)
 

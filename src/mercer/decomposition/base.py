@@ -49,22 +49,7 @@ def own_points(points: Points, X: Any) -> Points:
     Arrays that validation has just created are used as they are; all other data are copied, except
     read-only memory maps and Gram matrices (of which a model stores nothing).
 
-    Parameters
-    ----------
-    points : Points
-        X after validation.
-    X : object
-        What the caller passed.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.data.points import validate_points
-    >>> X = np.zeros((2, 1))
-    >>> points = own_points(validate_points(X, "vectors"), X)
-    >>> X[0] = 1
-    >>> points.data.tolist()
-    [[0.0], [0.0]]
+    ``points``: X after validation. ``X``: what the caller passed.
     """
     if not resources.settings.copy_X or points.is_chunked or points.kind == "gram":
         return points
@@ -131,14 +116,9 @@ class KernelEstimator(BaseEstimator, MercerBase):  # type: ignore[misc]
     ) -> Sample:
         """Validate X and weights, fit the kernel, drop rows with zero weight.
 
-        Parameters
-        ----------
-        fitted : Kernel or None
-            The fitted kernel of an earlier batch; X must then have the columns of that batch.
-        weight_unit : float or None
-            Unit of the sample's weights, if it must be the same in several batches.
-        kernel : Kernel or None
-            The kernel to fit; None for the parameter ``kernel``.
+        ``fitted``: the fitted kernel of an earlier batch; X must then have the columns of that
+        batch. ``weight_unit``: unit of the sample's weights, if it must be the same in several
+        batches. ``kernel``: the kernel to fit; None for the parameter ``kernel``.
         """
         kernel = fitted or kernel or as_kernel(self.kernel)
         points = validate_points(X, kernel, estimator=self, reset=fitted is None)

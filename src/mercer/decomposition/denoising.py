@@ -21,11 +21,6 @@ from mercer.utils.types import Array
 
 __all__ = ["KernelDenoiser"]
 
-# The rule for n_components="auto"; see docs/decisions.md.
-_TRACE_FRACTION = 0.95
-_MAX_COMPONENTS = 256
-_ROUNDING = 1e-9
-
 
 class KernelDenoiser(OneToOneFeatureMixin, TransformerMixin, KernelEstimator):  # type: ignore[misc]
     """Denoising by the components of clean data (Jenssen 2010, section 5).
@@ -136,9 +131,9 @@ class KernelDenoiser(OneToOneFeatureMixin, TransformerMixin, KernelEstimator):  
         )
         if self.n_components != "auto":
             return solve(self.n_components)
-        most = solve(min(_MAX_COMPONENTS, sample.points.n), at_most=True)
+        most = solve(min(256, sample.points.n), at_most=True)
         held = np.cumsum(most.eigenvalues) / most.trace
-        count = int(np.searchsorted(held, _TRACE_FRACTION * (1 - _ROUNDING))) + 1
+        count = int(np.searchsorted(held, 0.95 * (1 - 1e-9))) + 1  # up to rounding error
         return most if count >= most.n_components else solve(count)
 
     @rowwise

@@ -20,8 +20,6 @@ from mercer.utils.validation import check_choice, check_integer, check_real, war
 
 __all__ = ["MaximumEntropyProjection", "Perceptron", "standardize", "standardize_backward"]
 
-_INITIAL_DEVIATION = 0.5  # standard deviation of the initial weights
-
 
 class MaximumEntropyProjection(
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
@@ -160,7 +158,7 @@ class MaximumEntropyProjection(
         check_choice(self.optimizer, "optimizer", ("lbfgs", "gradient-descent"))
 
     def _minimize(self, objective: _Objective, random: Any) -> tuple[Array, list[float]]:
-        start = _INITIAL_DEVIATION * random.standard_normal(objective.network.size)
+        start = 0.5 * random.standard_normal(objective.network.size)
         curve = [objective(start)[0]]
         if self.optimizer == "gradient-descent":
             theta = start
@@ -213,10 +211,7 @@ class Perceptron:
 
     The parameters are concatenated in one vector, as required by optimizers.
 
-    Parameters
-    ----------
-    inputs, hidden : int
-        d and h.
+    ``inputs``, ``hidden``: d and h.
     """
 
     inputs: int
@@ -281,15 +276,7 @@ class _Output:
 class _Objective:
     """Information potential of an output, as a function of the network's parameters.
 
-    Parameters
-    ----------
-    network : Perceptron
-    X : array of shape (n, d)
-    weights : array of shape (n,)
-    earlier : array of shape (n, k)
-        The outputs that were trained earlier.
-    output : {"tanh", "standardized"}
-    kernel : Gaussian
+    ``earlier``: the outputs that were trained earlier, shape (n, k).
     """
 
     def __init__(

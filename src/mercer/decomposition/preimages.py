@@ -44,15 +44,9 @@ __all__ = [
     "preimages",
 ]
 
-Preimage = Literal["kwok-tsang", "mika", "ridge"]
-
 _ENTRIES_PER_CHUNK = 2**22
-_MIKA_MAX_ITER = 100
-_MIKA_TOLERANCE = 1e-11  # of a step, in bandwidths
-_MIKA_FLAT = 1e-13  # relative decrease that is a rounding error, near the maximum
-_TIE_TOLERANCE = 4e-15  # relative to the largest similarity: smaller differences are ties
-_RANK = 1e-10  # singular values below this fraction of the largest are treated as zero
-_RIDGE = 1e-3  # added to the diagonal of K, which is 1
+
+Preimage = Literal["kwok-tsang", "mika", "ridge"]
 
 
 def preimages(
@@ -60,19 +54,8 @@ def preimages(
 ) -> Array:
     """Return points whose projections are close to these scores.
 
-    Parameters
-    ----------
-    spectrum : Spectrum
-        Of vectors.
-    scores : array of shape (m, k)
-        As :meth:`Spectrum.project` returns them.
-    method : {"kwok-tsang", "mika", "ridge"}
-    n_neighbors : int
-        Number of training points that "kwok-tsang" uses; all if there are fewer.
-
-    Returns
-    -------
-    array of shape (m, d)
+    ``spectrum``: of vectors. ``scores``: as :meth:`Spectrum.project` returns them. ``n_neighbors``:
+    number of training points that "kwok-tsang" uses; all if there are fewer.
     """
     check_preimage(spectrum.kernel, method, n_neighbors)
     spectrum.points.require_dense("inverse_transform")
@@ -104,13 +87,8 @@ def input_distances(kernel: Kernel, products: Array, norms: Array, other_norms: 
     Returns the squared distance, in units of :func:`length_scales`, at which the images of two
     points would have these products and norms.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    products : array
-        ``⟨f, φ(y)⟩`` for elements f of feature space, which need not be images of points.
-    norms, other_norms : arrays that broadcast with ``products``
-        ``|f|²`` and ``k(y, y)``.
+    ``products``: ``⟨f, φ(y)⟩`` for elements f of feature space, which need not be images of points.
+    ``norms``, ``other_norms``: ``|f|²`` and ``k(y, y)``.
     """
     if hasattr(kernel, "squared_distances"):
         return np.asarray(kernel.squared_distances(products, norms, other_norms))
@@ -199,7 +177,8 @@ class _Similarity:
         order of rows, so that the result does not depend on the order of the training data.
         """
         similarity = products - 0.5 * (self.norms - self.norms.min())
-        unit = _TIE_TOLERANCE * np.abs(similarity).max(axis=1, keepdims=True)
+        # smaller differences of similarities are rounding errors: ties
+        unit = 4e-15 * np.abs(similarity).max(axis=1, keepdims=True)
         rounded = np.divide(similarity, unit, out=np.zeros_like(similarity), where=unit > 0)
         distance = -np.round(rounded)
         last = np.partition(distance, count - 1, axis=1)[:, count - 1 : count]
@@ -255,15 +234,7 @@ def points_at_distances(neighbors: Array, squared_distances: Array) -> Array:
     the least-squares solution of the distance equations (Kwok and Tsang 2004; Jenssen 2010, where
     the inverse is missing).
 
-    Parameters
-    ----------
-    neighbors : array of shape (m, q, d)
-    squared_distances : array of shape (m, q)
-
-    Returns
-    -------
-    array of shape (m, d)
-
+    ``neighbors``: shape (m, q, d). ``squared_distances``: shape (m, q).
     """
     mean = neighbors.mean(axis=1, keepdims=True)
     # Neighbors are rows, so the right singular vectors are the directions U of the docstring.
@@ -271,7 +242,8 @@ def points_at_distances(neighbors: Array, squared_distances: Array) -> Array:
     coordinates = left * scale[:, None, :]
     centered = np.einsum("mqr,mqr->mq", coordinates, coordinates) - squared_distances
     centered -= centered.mean(axis=1, keepdims=True)
-    floor = _RANK * scale[:, :1]
+    # singular values below this fraction of the largest are treated as zero
+    floor = 1e-10 * scale[:, :1]
     inverse = np.divide(1, scale, out=np.zeros_like(scale), where=scale > floor)
     steps = np.einsum("mqr,mq->mr", left, centered) * inverse
     return np.asarray(mean[:, 0] + 0.5 * np.einsum("mr,mrd->md", steps, directions))
@@ -293,16 +265,17 @@ def _mika(spectrum: Spectrum, scores: Array, n_neighbors: int) -> Array:
         nearest = similarity.nearest(similarity.products(scores[rows]), 1)[:, 0]
         x = similarity.data[nearest].astype(np.float64)
         best = np.full(len(x), -np.inf)
-        for _ in range(_MIKA_MAX_ITER):
+        for _ in range(100):
             terms = gamma * kernel(x, data)
             total = terms.sum(axis=1)
-            better = total > best - _MIKA_FLAT * np.abs(best)
+            # near the maximum smaller decreases are rounding errors
+            better = total > best - 1e-13 * np.abs(best)
             best[better] = np.maximum(best, total)[better]
             found[rows][better] = x[better]
             usable = better & (total > np.finfo(np.float64).tiny)
             step = (terms[usable] @ data) / total[usable, None] - x[usable]
             x[usable] += step
-            if not np.abs(_apply_steps(step, inverse)).max(initial=0) > _MIKA_TOLERANCE:
+            if not np.abs(_apply_steps(step, inverse)).max(initial=0) > 1e-11:
                 break
     return found
 
@@ -316,7 +289,7 @@ def _ridge(spectrum: Spectrum, scores: Array, n_neighbors: int) -> Array:
         return np.tile(targets.mean(axis=0), (len(scores), 1))
     kernel = Gaussian(median_distance(known))
     K = kernel(known)
-    K[np.diag_indices_from(K)] += _RIDGE
+    K[np.diag_indices_from(K)] += 1e-3
     mean = targets.mean(axis=0)
     coefficients = cho_solve(cho_factor(K, overwrite_a=True), targets - mean)
     return np.asarray(kernel(scores, known) @ coefficients + mean)

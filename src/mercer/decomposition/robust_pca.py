@@ -23,12 +23,8 @@ from mercer.utils.validation import check_real
 
 __all__ = ["RobustKernelPCA", "outlyingness"]
 
-# Directions join pairs of these rows: quantiles of the sorted rows, and rows far from their mean.
-_N_TYPICAL, _N_FAR = 16, 8
 _LEVEL = 0.975  # fraction of regular rows that a cutoff keeps
 _MAD_FACTOR = 1.4826  # makes the median absolute deviation consistent for normal data
-_CONSTANT = 1e-12  # a spread below this fraction of the largest value is rounding error
-_ROUNDING = 1e-7  # distances below this fraction of the largest norm are rounding error
 
 
 class RobustKernelPCA(SpectralTransformer):
@@ -170,12 +166,13 @@ class RobustKernelPCA(SpectralTransformer):
 def _outlyingness_of_images(sample: Sample) -> Array:
     """Return the outlyingness of the images, over directions between pairs of some of them."""
     counts = sample.multiplicities
-    levels = (np.arange(_N_TYPICAL) + 0.5) / _N_TYPICAL * counts.sum()
+    # quantiles of the sorted rows
+    levels = (np.arange(16) + 0.5) / 16 * counts.sum()
     typical = np.unique(np.searchsorted(np.cumsum(counts), levels))
     columns = cross_gram(sample.kernel, sample.points, sample.points.take(typical))
     # squared distance from the mean of the typical images, up to a constant
     distances = sample.kernel.diagonal(sample.points.data) - 2 * columns.mean(axis=1)
-    far = np.setdiff1d(np.argsort(-distances, kind="stable")[:_N_FAR], typical)
+    far = np.setdiff1d(np.argsort(-distances, kind="stable")[:8], typical)
     if len(far):
         others = cross_gram(sample.kernel, sample.points, sample.points.take(far))
         columns = np.hstack([columns, others])
@@ -192,18 +189,14 @@ def outlyingness(projections: Iterable[Array], weights: Array) -> Array:
 
     .. math:: o_i = \max_v |v'x_i - \mathrm{med}_j\, v'x_j| / \mathrm{MAD}_j(v'x_j)
 
-    Parameters
-    ----------
-    projections : iterable of arrays of shape (n,)
-        The points projected onto each direction. Directions in which more than half of the points
-        coincide have no scale and are skipped.
-    weights : array of shape (n,)
+    ``projections``: the points projected onto each direction. Directions in which more than half of
+    the points coincide have no scale and are skipped.
     """
     worst = np.zeros(len(weights))
     for values in projections:
         deviations = np.abs(values - weighted_median(values, weights))
         spread = _MAD_FACTOR * float(weighted_median(deviations, weights))
-        if spread > _CONSTANT * float(np.abs(values).max(initial=0.0)):
+        if spread > 1e-12 * float(np.abs(values).max(initial=0.0)):
             np.maximum(worst, deviations / spread, out=worst)
     return worst
 
@@ -225,7 +218,8 @@ def _regular_rows(sample: Sample, spectrum: Spectrum) -> Array:
     roots = np.cbrt(outside**2)
     middle = float(weighted_median(roots, sample.multiplicities))
     spread = _MAD_FACTOR * float(weighted_median(np.abs(roots - middle), sample.multiplicities))
-    cutoff = max((middle + ndtri(_LEVEL) * spread) ** 1.5, _ROUNDING * np.sqrt(norms.max()))
+    # smaller distances than the second are rounding error
+    cutoff = max((middle + ndtri(_LEVEL) * spread) ** 1.5, 1e-7 * np.sqrt(norms.max()))
     k = spectrum.n_components
     # quantile of χ²_k, divided by its median
     ratio = gammaincinv(k / 2, _LEVEL) / gammaincinv(k / 2, 0.5)

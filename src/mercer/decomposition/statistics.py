@@ -35,10 +35,6 @@ __all__ = [
     "typical_row",
 ]
 
-_BLOCK = 2**20  # projections in memory
-_MANY_FOLDS_UP_TO = 1000  # rows, for 10 fits to nine tenths of the rows
-_FEW_FOLDS_UP_TO = 3000  # rows, for 5 fits; beyond, one fit to nine tenths
-_SAME_ROW = 1e-9  # relative difference of the residuals of equal rows
 
 #: T², SPE and multiplicities of rows
 Statistics = tuple[Array, Array, Array]
@@ -46,20 +42,11 @@ Statistics = tuple[Array, Array, Array]
 
 @dataclass(frozen=True, eq=False)
 class FeatureDistance:
-    """Squared distance in feature space, ``Σ w_i z_i² + w₀ (k(x, x) - |z|²)``.
-
-    Parameters
-    ----------
-    spectrum : Spectrum
-    inside : array of shape (k,)
-        Weights w_i of the components.
-    outside : float
-        Weight w₀ of the squared distance from the components.
-    """
+    """Squared distance in feature space, ``Σ w_i z_i² + w₀ (k(x, x) - |z|²)``."""
 
     spectrum: Spectrum
-    inside: Array
-    outside: float
+    inside: Array  # weights w_i of the components, shape (k,)
+    outside: float  # weight w₀ of the squared distance from the components
 
     @classmethod
     def spe(cls, spectrum: Spectrum) -> Self:
@@ -87,7 +74,7 @@ class FeatureDistance:
     def __call__(self, points: Points) -> Array:
         """Return the squared distance of every point."""
         found = np.empty(points.n)
-        for rows in row_ranges(points.n, _BLOCK // self.spectrum.n_components):
+        for rows in row_ranges(points.n, 2**20 // self.spectrum.n_components):
             some = points.take(rows)
             squares = self.spectrum.project(some).astype(np.float64) ** 2
             found[rows] = squares @ self.inside
@@ -157,17 +144,14 @@ def held_out_statistics(
 
     None if a part has fewer components.
 
-    Parameters
-    ----------
-    spectrum : Spectrum
-        Of points in memory.
-    refit : callable
-        Returns the spectrum of a part of the rows, with the same number of components.
+    ``spectrum``: of points in memory. ``refit``: returns the spectrum of a part of the rows, with
+    the same number of components.
     """
     points = spectrum.points
     fold = _folds(_residuals(spectrum.expansion.training_squared_norms(), spectrum.projections))
     n = points.n
-    count = 10 if n <= _MANY_FOLDS_UP_TO else 5 if n <= _FEW_FOLDS_UP_TO else 1
+    # fits of more rows take longer and are less different
+    count = 10 if n <= 1000 else 5 if n <= 3000 else 1
     parts = []
     for k in range(count):
         out = np.flatnonzero(fold % (10 if count == 1 else count) == k)
@@ -199,7 +183,8 @@ def _folds(residuals: Array) -> Array:
     Equal rows are in the same group, so that a weight is equivalent to copies of a row.
     """
     order = np.argsort(residuals, kind="stable")
-    steps = np.diff(residuals[order]) > _SAME_ROW * np.abs(residuals).max(initial=0)
+    # equal rows have residuals that differ by rounding error
+    steps = np.diff(residuals[order]) > 1e-9 * np.abs(residuals).max(initial=0)
     group = np.empty(len(residuals), dtype=int)
     group[order] = np.concatenate([[0], np.cumsum(steps)])
     return group
@@ -256,14 +241,8 @@ def contributions_of_columns(
 ) -> Array:
     """Return the statistic minus its value with column j replaced, of shape (m, d).
 
-    Parameters
-    ----------
-    statistic : callable
-        Maps points to one number per row.
-    points : Points
-        Vectors or a data frame.
-    typical : sequence
-        The typical value of every column.
+    ``statistic``: maps points to one number per row. ``points``: vectors or a data frame.
+    ``typical``: the typical value of every column.
     """
     original = statistic(points)
     result = np.empty((points.n, len(typical)))

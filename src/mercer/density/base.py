@@ -20,11 +20,6 @@ from mercer.utils.validation import check_integer, check_real, check_weights
 
 __all__ = ["Density", "Distribution", "exponential", "mean_log_density"]
 
-_N_QUANTILES = 500  # of the grid on which regions are found
-_N_UNIFORM = 1001
-_BISECTIONS = 50  # within a cell of the grid
-_COARSE_BISECTIONS = 25  # while the level is searched
-
 
 class Distribution(ABC):
     """A distribution with a density; quantiles and regions are those of one column.
@@ -102,14 +97,14 @@ class _Regions:
     def __init__(self, distribution: Distribution) -> None:
         self.distribution = distribution
         low, high = distribution.limits()
-        inner = np.linspace(0, 1, _N_QUANTILES + 2)[1:-1]
+        inner = np.linspace(0, 1, 502)[1:-1]
         points = distribution.quantile(np.r_[1e-12, inner, 1 - 1e-12])
         first = low if np.isfinite(low) else points[0]
         last = high if np.isfinite(high) else points[-1]
-        self.grid = np.unique(np.r_[points, np.linspace(first, last, _N_UNIFORM)])
+        self.grid = np.unique(np.r_[points, np.linspace(first, last, 1001)])
         self.logs = distribution.log_density(self.grid[:, None])
 
-    def intervals(self, log_level: float, n_bisections: int = _BISECTIONS) -> Array:
+    def intervals(self, log_level: float, n_bisections: int = 50) -> Array:
         """Return the lower and upper ends of the intervals, shape (k, 2)."""
         inside = self.logs >= log_level
         if not inside.any():
@@ -129,7 +124,7 @@ class _Regions:
 
     def mass(self, log_level: float) -> float:
         """Return the probability of the intervals."""
-        found = self.intervals(log_level, _COARSE_BISECTIONS)
+        found = self.intervals(log_level, 25)  # while the level is searched
         if len(found) == 0:
             return 0.0
         values = self.distribution.cdf(found.reshape(-1, 1)).reshape(-1, 2)

@@ -47,18 +47,7 @@ class Image:
 class Bounds:
     """A support, and what happens at its bounds.
 
-    Attributes
-    ----------
-    low, high : array of shape (d,)
-        -inf and inf in columns without a bound.
-    boundary : {"reflection", "transformation"}
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> bounds = Bounds.parse((0, None), 2, "transformation")
-    >>> bounds.to_line(np.array([[1.0, np.e]]))
-    array([[0., 1.]])
+    ``low``, ``high``: -inf and inf in columns without a bound, shape (d,).
     """
 
     low: Array
@@ -69,12 +58,7 @@ class Bounds:
     def parse(cls, support: Any, d: int, boundary: str) -> Bounds:
         """Return the bounds that a parameter ``support`` describes for d columns.
 
-        Parameters
-        ----------
-        support : "positive", (low, high) or a sequence of d of them
-            None (also for a bound) or an infinite number means no bound.
-        d : int
-        boundary : str
+        ``support``: None (also for a bound) or an infinite number means no bound.
         """
         columns = [support] * d if _is_interval(support) else _sequence(support)
         if len(columns) != d:
@@ -104,11 +88,7 @@ class Bounds:
     def check(self, X: Array, rows: Array) -> None:
         """Raise ValueError for training values outside of the support.
 
-        Parameters
-        ----------
-        X : array of shape (n, d)
-        rows : array of shape (n,)
-            Indices that the message names.
+        ``rows``: indices that the message names.
         """
         outside = (self.low > X) | (self.high < X)
         on_bound = (self.low == X) | (self.high == X)
@@ -183,10 +163,7 @@ class Bounds:
     def images(self, reach: Array) -> list[Image]:
         """Return the reflections that matter, the identity first.
 
-        Parameters
-        ----------
-        reach : array of shape (d,)
-            Distance over which kernels decay to a negligible fraction, per column.
+        ``reach``: distance over which kernels decay to a negligible fraction, per column.
         """
         columns = [list(self.column_images(c, float(reach[c]))) for c in range(len(self.low))]
         count = prod(map(len, columns))
@@ -260,9 +237,11 @@ class Bounds:
 
 def _is_interval(support: Any) -> bool:
     """Return whether a support is one interval rather than one per column."""
-    if isinstance(support, str):
-        return True
-    entries = _sequence(support)
+    return isinstance(support, str) or _is_pair(support)
+
+
+def _is_pair(column: Any) -> bool:
+    entries = _sequence(column)
     return len(entries) == 2 and all(entry is None or isinstance(entry, Real) for entry in entries)
 
 
@@ -275,16 +254,14 @@ def _sequence(support: Any) -> list[Any]:
 
 def _interval(column: Any, support: Any) -> tuple[float, float]:
     if column is None:
-        return -np.inf, np.inf
-    if isinstance(column, str):
-        if column != "positive":
-            raise _invalid(support)
-        return 0.0, np.inf
-    entries = _sequence(column)
-    if len(entries) != 2 or not all(entry is None or isinstance(entry, Real) for entry in entries):
+        column = None, None
+    elif isinstance(column, str) and column == "positive":
+        column = 0, None
+    if not _is_pair(column):
         raise _invalid(support)
-    low = -np.inf if entries[0] is None else float(entries[0])
-    high = np.inf if entries[1] is None else float(entries[1])
+    first, last = column
+    low = -np.inf if first is None else float(first)
+    high = np.inf if last is None else float(last)
     if not low < high:
         raise ValueError(
             f"support={support!r} has the bounds {low:g} and {high:g}; low must be below high."

@@ -23,25 +23,13 @@ from mercer.utils.types import Array
 
 __all__ = ["ConditionalTerms", "condition_adapted", "condition_kernel", "split_columns"]
 
-_NEGLIGIBLE = 1e-18  # weights below this fraction of the largest are dropped
-
 
 class ConditionalTerms(NamedTuple):
-    """Kernels of a conditional density.
+    """Kernels of a conditional density."""
 
-    Attributes
-    ----------
-    used : array of int
-        Indices of the kernels with a weight that matters.
-    log_weights : array
-        Of all kernels, up to a constant.
-    centers : array of shape (n, dy)
-        Their centers in the remaining columns.
-    """
-
-    used: Array
-    log_weights: Array
-    centers: Array
+    used: Array  # indices of the kernels with a weight that matters
+    log_weights: Array  # of all kernels, up to a constant
+    centers: Array  # their centers in the remaining columns, shape (n, dy)
 
     @property
     def weights(self) -> Array:
@@ -67,15 +55,8 @@ def condition_kernel(
 ) -> tuple[Kernel, ConditionalTerms]:
     """Return the kernel and the terms of the conditional density for one fitted kernel.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    points : array of shape (n, d)
-        On the line, like the given values.
-    weights : array of shape (n,)
-    given : dict of int to float
-    bounds : Bounds or None
-        Of the given columns, if densities are reflected.
+    ``points``: on the line, like the given values. ``bounds``: of the given columns, if densities
+    are reflected.
     """
     fixed, free, x = split_columns(given, points.shape[1])
     with np.errstate(divide="ignore"):
@@ -148,7 +129,8 @@ def condition_adapted(
 
 
 def _terms(logs: Array, centers: Array) -> ConditionalTerms:
-    used = np.flatnonzero(logs > logs.max() + np.log(_NEGLIGIBLE))
+    # weights below this fraction of the largest are dropped
+    used = np.flatnonzero(logs > logs.max() + np.log(1e-18))
     return ConditionalTerms(used, logs, centers)
 
 

@@ -49,17 +49,7 @@ from mercer.utils.types import Array
 __all__ = ["KernelSum", "mean_window", "validate_density_sample"]
 
 _GAUSSIAN_REACH = 9.0  # standard deviations beyond which a normal density is negligible
-_NEGLIGIBLE = -40.0  # log of the largest contribution of an image that is omitted
-_MIN_SIGNAL_TO_NOISE = 1e6  # of sums on a frequency grid, for values at images of a point
-_MAX_STARTS = 500  # of mean shifts
 _NODES = np.linspace(-9, 9, 361)  # of the trapezoidal rule for normal distributions
-_MANY_COLUMNS = 50
-_CHECKED_ROWS = 200  # on which bandwidths are compared
-# nats per point; e^0.5 = 1.6 is the ratio of the geometric means of the densities
-_LARGE_GAP = 0.5
-_COARSE = 1e-2  # step, in bandwidths, at which climbs that meet are joined
-_MEETING = 0.3  # distance, in bandwidths, of such climbs
-_PERTURBATION = 0.05  # in bandwidths, to leave saddle points
 
 _Derivatives = Callable[[Array], LogDerivatives]
 _Climb = tuple[Array, LogDerivatives, Array]
@@ -67,22 +57,13 @@ _Climb = tuple[Array, LogDerivatives, Array]
 
 @dataclass(frozen=True, eq=False)
 class KernelSum(Distribution):
-    """A density that is a sum of kernels, perhaps with a bounded support.
+    """A density that is a sum of kernels, perhaps with a bounded support."""
 
-    Attributes
-    ----------
-    terms : WindowSum or SamplePointDensity
-        The sum on the line: one kernel for all points, or one bandwidth (matrix) per point.
-    bounds : Bounds or None
-    mass : float
-        The sum of the coefficients, by which a series is divided.
-    clipped_mass : float
-        Mass of the negative part of a series, which is clipped: relative to the mass of the sum.
-    """
-
+    # the sum on the line: one kernel for all points, or one bandwidth (matrix) per point
     terms: WindowSum | SamplePointDensity
     bounds: Bounds | None = None
-    mass: float = 1.0
+    mass: float = 1.0  # the sum of the coefficients, by which a series is divided
+    # mass of the negative part of a series, which is clipped: relative to the mass of the sum
     clipped_mass: float = 0.0
 
     @property
@@ -153,7 +134,7 @@ class KernelSum(Distribution):
         total = logs.copy()
         for image in bounds.images(self._reach())[1:]:
             reflected = image(X)
-            needed = self._log_bound(reflected) > logs + _NEGLIGIBLE
+            needed = self._log_bound(reflected) > logs - 40  # a fraction e^-40 is omitted
             if needed.any():
                 added = self._at_images(reflected[needed], logs[needed])
                 total[needed] = np.logaddexp(total[needed], added)
@@ -169,7 +150,8 @@ class KernelSum(Distribution):
         if isinstance(terms, SamplePointDensity) or terms.waves is None:
             return self._on_line(Points(X))
         found = np.empty(len(X))
-        exact = logs + self.log_scale < np.log(_MIN_SIGNAL_TO_NOISE * terms._noise)
+        # sums on a frequency grid have an absolute error; smaller values are computed directly
+        exact = logs + self.log_scale < np.log(1e6 * terms._noise)
         with np.errstate(divide="ignore"):
             values = terms.values(Points(X[~exact])) if not exact.all() else np.empty(0)
             found[~exact] = np.log(np.maximum(values, 0)) - self.log_scale
@@ -323,17 +305,12 @@ class KernelSum(Distribution):
     ) -> tuple[Array, Array, bool]:
         """Return the modes that starts lead to, the mode of each start, and whether all converged.
 
-        Parameters
-        ----------
-        X : array of shape (m, d) or None
-            None for representative training points. Starts where the density is 0 have no mode
-            (-1).
-        tol, max_iter, merge
-            As in :func:`find_modes`.
+        ``X``: None for representative training points. Starts where the density is 0 have no mode
+        (-1). ``tol``, ``max_iter``, ``merge``: as in :func:`find_modes`.
         """
         Y, weights = self.centers_and_weights("modes")
         if X is None:
-            starts = Y[representative_rows(Y, weights, _MAX_STARTS)[0]]
+            starts = Y[representative_rows(Y, weights, 500)[0]]
             usable = np.ones(len(starts), dtype=bool)
         else:
             usable = np.isfinite(self.log_density(X))
@@ -548,10 +525,10 @@ def validate_density_sample(estimator: Any, X: Any, sample_weight: Any, kernel: 
     sample: Sample = estimator._validate_training(X, sample_weight, kernel=kernel)
     n, d = sample.points.n, sample.points.dimension or 0
     sample.kernel.log_normalizer(d)  # raises for a kernel with an integral in few dimensions only
-    if d > _MANY_COLUMNS:
+    if d > 50:
         warn(
             f"A kernel density estimate from {n} points in {d} dimensions (more than "
-            f"{_MANY_COLUMNS}) is inaccurate almost everywhere. Reduce the number of columns "
+            "50) is inaccurate almost everywhere. Reduce the number of columns "
             "first, for example with KernelPCA, or only compare densities of points.",
             ApproximationWarning,
         )
@@ -577,13 +554,13 @@ def _warn_of_smoothing(sample: Sample) -> None:
     """Warn if other bandwidths have a much larger leave-one-out likelihood."""
     kernel, n = sample.kernel, sample.points.n
     assert isinstance(kernel, Stationary)
-    rows = np.unique(np.linspace(0, n - 1, min(n, _CHECKED_ROWS)).astype(int))
+    rows = np.unique(np.linspace(0, n - 1, min(n, 200)).astype(int))
     weights = np.ones(len(rows))
     if sample.weights is not None:
         weights = sample.passes.take(sample.multiplicities, rows)
     X = sample.points.take(rows).data
     factor, gap = smoothing_gap(kernel, X, weights, n / len(rows))
-    if gap > _LARGE_GAP:
+    if gap > 0.5:  # the geometric means of the densities differ by a factor of 1.6
         warn(
             f"The density is {'over' if factor < 1 else 'under'}smoothed: with bandwidths "
             f"{factor:.2g} times as large, its leave-one-out log-likelihood ({len(rows)} rows) is "
@@ -599,14 +576,8 @@ def _warn_of_smoothing(sample: Sample) -> None:
 def _climb(derivatives: _Derivatives, starts: Array, tol: float, max_iter: int) -> _Climb:
     """Follow the mean shift ``x + C⁻¹ ∇ log p`` until steps are shorter than ``tol`` bandwidths.
 
-    A step that would decrease the density is halved.
-
-    Returns
-    -------
-    points : array of shape (m, d)
-    derivatives : LogDerivatives
-        At the points.
-    converged : array of bool
+    A step that would decrease the density is halved. Returns the points, the derivatives there, and
+    which points have converged.
     """
     X = starts.copy()
     current = _copied(derivatives(X))
@@ -639,34 +610,21 @@ def find_modes(
 ) -> tuple[Array, Array, Array, bool]:
     """Return the local maxima that the starts lead to.
 
-    Parameters
-    ----------
-    derivatives : callable
-    starts : array of shape (m, d)
-    tol : float
-        Length of a step, in bandwidths, at which an iteration has converged.
-    max_iter : int
-    merge : float
-        Distance in bandwidths below which two maxima are one.
-
-    Returns
-    -------
-    modes : array of shape (k, d)
-        The highest first.
-    logs : array of shape (k,)
-        Their log densities, up to a constant.
-    labels : array of int of shape (m,)
-        The mode of every start.
-    converged : bool
+    ``starts``: shape (m, d). ``tol``: length of a step, in bandwidths, at which an iteration has
+    converged. ``merge``: distance in bandwidths below which two maxima are one. Returns ``modes``:
+    the highest first. ``logs``: their log densities, up to a constant. ``labels``: the mode of
+    every start.
     """
-    first = _climb(derivatives, starts, _COARSE, max_iter)
-    representatives, groups = _merge(first, _MEETING)
+    # climbs that meet after short steps are joined
+    first = _climb(derivatives, starts, 1e-2, max_iter)
+    representatives, groups = _merge(first, 0.3)
     X, at, _ = _climb(derivatives, first[0][representatives], tol, max_iter)
     # a start on a line of symmetry can end in a saddle point
     noise = np.random.default_rng(0).standard_normal(X.shape)
     assert at.precisions is not None
     shift = np.linalg.solve(np.swapaxes(np.linalg.cholesky(at.precisions), 1, 2), noise[..., None])
-    again = _climb(derivatives, X + _PERTURBATION * shift[..., 0], tol, max_iter)
+    # a twentieth of a bandwidth, to leave saddle points
+    again = _climb(derivatives, X + 0.05 * shift[..., 0], tol, max_iter)
     chosen, labels = _merge(again, merge)
     return again[0][chosen], again[1].logs[chosen], labels[groups], bool(again[2].all())
 

@@ -23,31 +23,16 @@ from mercer.utils.types import Array
 
 __all__ = ["MixtureWeights", "maximum_likelihood", "mixture_weights", "stacking_weights"]
 
-_MAX_ROUNDS = 200
-_MAX_NEWTON_STEPS = 60
-_MAX_CANDIDATES = 25  # rows considered for the support in one round
 _CLOSE = 0.5  # two rows are close if their kernel value exceeds this fraction of the largest
-_STACKING_TOLERANCE = 1e-7  # of the mean log-likelihood
-_MIN_DENSITY_RATIO = 0.01  # lower bound of new density / old density in a Newton step
 
 
 @dataclass(frozen=True)
 class MixtureWeights:
-    """Maximum-likelihood mixture weights.
+    """Maximum-likelihood mixture weights."""
 
-    Attributes
-    ----------
-    support : array of int
-        Sorted indices of the rows with positive weight.
-    weights : array
-        Weights of these rows, with sum 1.
-    gap : float
-        Upper bound on the possible increase of the mean log-likelihood.
-    """
-
-    support: Array
-    weights: Array
-    gap: float
+    support: Array  # sorted indices of the rows with positive weight
+    weights: Array  # weights of these rows, with sum 1
+    gap: float  # upper bound on the possible increase of the mean log-likelihood
 
 
 def mixture_weights(
@@ -62,21 +47,13 @@ def mixture_weights(
     which solves a non-negative least-squares problem (Wang 2007). Rows where the gradient exceeds 1
     are then added.
 
-    Parameters
-    ----------
-    columns : callable
-        ``K[:, indices]`` for an array of row indices.
-    product : callable
-        ``K v``; K is symmetric.
-    sample_weights : array of shape (n,)
-        q.
-    tolerance : float
-        Stop when the duality gap is at most this.
+    ``columns``: ``K[:, indices]`` for an array of row indices. ``product``: ``K v``; K is
+    symmetric. ``sample_weights``: q. ``tolerance``: stop when the duality gap is at most this.
     """
     support = _cover(columns, len(sample_weights))
     K = columns(support)
     weights = np.full(len(support), 1 / len(support))
-    for _ in range(_MAX_ROUNDS):
+    for _ in range(200):
         weights = _newton(K, sample_weights, weights, 0.1 * tolerance)
         positive = weights > 0
         support, K, weights = support[positive], K[:, positive], weights[positive]
@@ -109,18 +86,14 @@ def maximum_likelihood(sample: Sample) -> tuple[Sample, Array, float]:
 def stacking_weights(logs: Array, weights: Array) -> Array:
     """Maximize ``Σ_i w_i log Σ_m a_m exp(logs[i, m])`` over weights a on the simplex.
 
-    Parameters
-    ----------
-    logs : array of shape (n, m)
-        Log densities of the members at the rows; -inf is allowed. Rows with nothing else are
-        ignored.
-    weights : array of shape (n,)
+    ``logs``: log densities of the members at the rows; -inf is allowed. Rows with nothing else are
+    ignored.
     """
     usable = np.isfinite(logs).any(axis=1)
     values = np.exp(logs[usable] - logs[usable].max(axis=1, keepdims=True))
     masses = weights[usable] / weights[usable].sum()
     start = np.full(logs.shape[1], 1 / logs.shape[1])
-    found = _newton(values, masses, start, _STACKING_TOLERANCE)
+    found = _newton(values, masses, start, 1e-7)
     return np.asarray(found / found.sum())
 
 
@@ -141,7 +114,7 @@ def _cover(columns: Callable[[Array], Array], n: int) -> Array:
 
 def _rows_to_add(columns: Callable[[Array], Array], gradient: Array, support: Array) -> Array:
     """Return the rows with the largest gradients above 1, without rows close to a better one."""
-    candidates = np.setdiff1d(np.argsort(-gradient)[:_MAX_CANDIDATES], support)
+    candidates = np.setdiff1d(np.argsort(-gradient)[:25], support)
     candidates = candidates[np.argsort(-gradient[candidates])]
     candidates = candidates[gradient[candidates] > 1]
     if len(candidates) == 0:
@@ -161,7 +134,7 @@ def _newton(K: Array, sample_weights: Array, weights: Array, tolerance: float) -
     The unconstrained objective ``F(a) - Σ a`` has the same optimum as F on the simplex. Its
     quadratic model at a is ``c'a - a'Ha/2`` with ``H = U' diag(q) U``, ``U = K/p``, c = 2g - 1.
     """
-    for _ in range(_MAX_NEWTON_STEPS):
+    for _ in range(60):
         mixture = K @ weights
         U = K / mixture[:, None]
         gradient = sample_weights @ U
@@ -191,7 +164,8 @@ def _step(K: Array, sample_weights: Array, weights: Array, target: Array) -> Arr
     while length > 1e-6:
         trial = weights + length * (target - weights)
         mixture = K @ trial
-        if (mixture >= _MIN_DENSITY_RATIO * before).all() and (
+        # a Newton step must not make the density of a row almost 0
+        if (mixture >= 0.01 * before).all() and (
             float(sample_weights @ np.log(mixture) - trial.sum()) > start
         ):
             return trial / trial.sum()

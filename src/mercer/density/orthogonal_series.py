@@ -27,6 +27,7 @@ from mercer.density.series_terms import (
     negative_mass_on_grid,
 )
 from mercer.utils.estimators import MercerBase, all_or_nothing
+from mercer.utils.pairwise import row_ranges
 from mercer.utils.types import Array
 from mercer.utils.validation import warn_if_heavy
 from mercer.utils.weights import multiplicities
@@ -34,30 +35,19 @@ from mercer.utils.weights import multiplicities
 __all__ = ["BASES", "Basis", "OrthogonalSeries"]
 
 _CELLS_PER_AXIS = {1: 4095, 2: 255, 3: 63}  # of the grid for the clipped mass and for samples
-_ROWS_PER_CHUNK = 8192
-_MAX_COORDINATE = 1e4  # in units of the scale; all functions are 0 there
 
 
 @dataclass(frozen=True)
 class Basis:
-    """Orthonormal basis.
+    """Orthonormal basis."""
 
-    Parameters
-    ----------
-    functions : callable
-        ``φ_0 … φ_{m-1}`` at points z, as an array of shape (len(z), m); 0 outside the domain.
-    masses : callable
-        I_0 … I_{m-1}.
-    scaling : callable
-        Offset and scale ``(o, s)`` of ``z = (x - o)/s`` for a sample, its normalized weights (sum
-        1) and the ends of the domain.
-    extent : callable
-        Interval of z outside which the first m functions are zero or negligible.
-    """
-
+    # ``φ_0 … φ_{m-1}`` at points z, as an array of shape (len(z), m); 0 outside the domain
     functions: Callable[[Array, int], Array]
-    masses: Callable[[int], Array]
+    masses: Callable[[int], Array]  # I_0 … I_{m-1}
+    # offset and scale ``(o, s)`` of ``z = (x - o)/s`` for a sample, its normalized weights (sum
+    # 1) and the ends of the domain
     scaling: Callable[[Array, Array, tuple[float, float]], tuple[float, float]]
+    # interval of z outside which the first m functions are zero or negligible
     extent: Callable[[int], tuple[float, float]]
 
 
@@ -287,7 +277,8 @@ class OrthogonalSeries(DensityMixin, BaseEstimator, MercerBase):  # type: ignore
 
     def _standardized(self, X: Array) -> Array:
         with np.errstate(over="ignore"):
-            return np.clip((X - self._offset) / self._scale, -_MAX_COORDINATE, _MAX_COORDINATE)
+            # all functions are 0 at the limits
+            return np.clip((X - self._offset) / self._scale, -1e4, 1e4)
 
     def _functions(self, z: Array, indices: Array) -> Array:
         """Return the values of the candidates with the given indices at points."""
@@ -304,8 +295,7 @@ class OrthogonalSeries(DensityMixin, BaseEstimator, MercerBase):  # type: ignore
         """Return the series with mass 1, including negative values, computed in chunks of rows."""
         selected, values = self.selected_, np.empty(len(z))
         coefficients = self._coefficients[selected] / self.mass_
-        for first in range(0, len(z), _ROWS_PER_CHUNK):
-            rows = slice(first, first + _ROWS_PER_CHUNK)
+        for rows in row_ranges(len(z), 8192):
             values[rows] = self._functions(z[rows], selected) @ coefficients
         return values
 

@@ -42,9 +42,6 @@ from mercer.utils.validation import check_choice
 __all__ = ["SeriesDensity"]
 
 _GRID_CELLS = {1: 4095, 2: 255}  # per axis, for the mass of the negative part
-_DRAWS = 2**14  # for the mass of the negative part
-_GRID_ERROR = 1e-3  # above this error the mass is estimated from draws
-_MAX_PROPOSALS = 2**16  # per iteration of rejection sampling
 
 
 class SeriesDensity(Density, KernelEstimator):
@@ -310,9 +307,9 @@ class SeriesDensity(Density, KernelEstimator):
             cell = float(np.exp(np.log(edges).sum() - self._log_normalizer()))
             found = negative_mass_on_grid(values, d, cell)
             # the total mass detects a grid that is too coarse for the bandwidth
-            if max(found[1], abs(values.sum() * cell - 1)) <= _GRID_ERROR:
+            if max(found[1], abs(values.sum() * cell - 1)) <= 1e-3:
                 return found
-        drawn = Points(draw_from_window(self._parzen, _DRAWS, rng))
+        drawn = Points(draw_from_window(self._parzen, 2**14, rng))
         return negative_mass_by_draws(self._ratio(window, drawn) / self.mass_)
 
     def _log_normalizer(self) -> float:
@@ -453,7 +450,7 @@ class SeriesDensity(Density, KernelEstimator):
         drawn: list[Array] = []
         remaining = n_samples
         while remaining > 0:
-            proposals = min(_MAX_PROPOSALS, int(1.2 * remaining * bound / self.mass_) + 16)
+            proposals = min(2**16, int(1.2 * remaining * bound / self.mass_) + 16)
             candidates = draw_from_window(self._parzen, proposals, rng)
             accepted = rng.random(proposals) * bound < self._ratio(self._window, Points(candidates))
             drawn.append(candidates[accepted][:remaining])

@@ -67,24 +67,8 @@ def check_terms(rule: Any) -> None:
 def choose_terms(rule: Any, squares: Array, second_moments: Array, n: float) -> Array:
     """Return the indices of the selected terms in increasing order.
 
-    Parameters
-    ----------
-    rule : str, int or None
-        Name of a rule, number of leading terms, or None for all.
-    squares, second_moments : arrays
-        ĉ_k² and ŝ_k of the terms in their natural order.
-    n : float
-        Sample size.
-
-    Examples
-    --------
-    >>> squares, moments = np.array([1.0, 0.001, 0.3, 0.002]), np.ones(4)
-    >>> choose_terms("kronmal-tarter", squares, moments, 99)
-    array([0, 2])
-    >>> choose_terms("kronmal-tarter-run", squares, moments, 99)
-    array([0])
-    >>> choose_terms("diggle-hall", squares, moments, 99)
-    array([0, 1, 2])
+    ``rule``: name of a rule, number of leading terms, or None for all. ``squares``,
+    ``second_moments``: ĉ_k² and ŝ_k of the terms in their natural order. ``n``: sample size.
     """
     if rule is None:
         return np.arange(len(squares))
@@ -114,15 +98,9 @@ def negative_mass_on_grid(values: Array, d: int, cell: float) -> tuple[float, fl
 
     The error estimate is the difference from the midpoint rule with cells three times as wide.
 
-    Parameters
-    ----------
-    values : array
-        Values of the function at :func:`grid_points`. The number of cells per axis must be a
-        multiple of 3, so that every third center is also the center of a wide cell.
-    d : int
-        Number of axes.
-    cell : float
-        Volume of a cell.
+    ``values``: values of the function at :func:`grid_points`. The number of cells per axis must be
+    a multiple of 3, so that every third center is also the center of a wide cell. ``d``: number of
+    axes. ``cell``: volume of a cell.
     """
     cells = round(len(values) ** (1 / d))
     negative = np.maximum(-values, 0).reshape((cells,) * d)

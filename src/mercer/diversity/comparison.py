@@ -10,13 +10,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from mercer.bandwidth import fit_kernel
-from mercer.data.points import Points, Sample, concatenate_points, validate_points
+from mercer.data.points import Points, Sample, concatenate_points
 from mercer.diversity.differences import DifferenceMode, feature_modes, gram_modes, row_novelty
 from mercer.eigen import Nystrom
 from mercer.eigen.plan import Auto, Request, has_few_features, plan
 from mercer.errors import suppress_warnings
 from mercer.gram import ExactFeatures, FeatureMap, GramOperator
-from mercer.information.samples import require_unit_diagonal
+from mercer.information.samples import require_unit_diagonal, validate_pair
 from mercer.kernels import Gaussian, Kernel, as_kernel
 from mercer.kernels.dot import DotProduct
 from mercer.utils.estimators import ignore_underflow
@@ -35,7 +35,6 @@ __all__ = [
 #: Returns ``p'Kp`` and ``p'K1`` of the columns p of a matrix.
 Forms: TypeAlias = Callable[[Array], tuple[Array, Array]]
 
-_PERMUTATIONS_PER_PRODUCT = 64
 _CONSTANT = 1e-10  # standard deviation below which statistics differ by rounding errors only
 #: Ties of standardized statistics: rounding errors divided by the smallest standard deviation.
 STANDARDIZED_SLACK = 1e-4
@@ -55,20 +54,11 @@ def gram_forms(product: Callable[[Array], Array], P: Array) -> tuple[Array, Arra
 
 @dataclass(frozen=True, eq=False)
 class Partitions:
-    """Statistics of partitions of all rows into two samples, the given one first.
-
-    Attributes
-    ----------
-    squared_mmd : array
-    cosine : array
-        Cosine of the angle between the mean embeddings.
-    unbiased : float
-        Unbiased estimate of the squared MMD of the given partition.
-    """
+    """Statistics of partitions of all rows into two samples, the given one first."""
 
     squared_mmd: Array
-    cosine: Array
-    unbiased: float
+    cosine: Array  # cosine of the angle between the mean embeddings
+    unbiased: float  # unbiased estimate of the squared MMD of the given partition
 
 
 def partition_statistics(
@@ -76,18 +66,12 @@ def partition_statistics(
 ) -> Partitions:
     """Return the statistics of the given partition and of random ones.
 
-    Parameters
-    ----------
-    forms : callable
-    n, m : int
-        Rows of the samples.
-    n_permutations : int
-    rng : numpy.random.Generator
+    ``n``, ``m``: rows of the samples.
     """
     first = (np.arange(n + m) < n).astype(float)
     total = float(forms(np.ones((n + m, 1)))[0][0])
     squares, crossed = np.empty(n_permutations + 1), np.empty(n_permutations + 1)
-    for part in row_ranges(n_permutations + 1, _PERMUTATIONS_PER_PRODUCT):
+    for part in row_ranges(n_permutations + 1, 64):
         columns = [rng.permutation(first) if i else first for i in range(part.start, part.stop)]
         squares[part], crossed[part] = forms(np.column_stack(columns))
     within = squares / n**2, (total - 2 * crossed + squares) / m**2
@@ -110,10 +94,7 @@ def largest_standardized(statistics: Sequence[Array]) -> Array:
     partitions are treated alike and the maximum gives a valid test. A kernel whose statistics
     differ by rounding errors only contributes 0.
 
-    Parameters
-    ----------
-    statistics : sequence of arrays
-        One array per kernel, over the same partitions, with values of at most order 1.
+    ``statistics``: one array per kernel, over the same partitions, with values of at most order 1.
     """
     table = np.array(statistics)
     spread = table.std(axis=1, keepdims=True)
@@ -126,12 +107,8 @@ def largest_standardized(statistics: Sequence[Array]) -> Array:
 def permutation_p_value(statistics: Array, slack: float | None = None) -> float:
     """Return the fraction of partitions with a statistic of at least the first, ties included.
 
-    Parameters
-    ----------
-    statistics : array
-        Of the given partition first.
-    slack : float or None
-        Largest difference of ties; None for rounding errors.
+    ``statistics``: of the given partition first. ``slack``: largest difference of ties; None for
+    rounding errors.
     """
     if slack is None:
         slack = 1e-12 * np.abs(statistics).max() + 1e-14
@@ -139,10 +116,6 @@ def permutation_p_value(statistics: Array, slack: float | None = None) -> float:
 
 
 _DENSE_UP_TO = 1000  # rows of both samples whose kernel matrix is decomposed
-_LANDMARKS = 500
-_CHUNK_ROWS = 8192
-# multiples of the median distance: bandwidths of the test if the kernel does not fix one
-_TEST_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 # a stored K of up to 15,800 rows, or fast products; landmarks beyond
 _EXACT = Auto(largest_gram=2e9, largest_product=1.2e10)
 
@@ -314,21 +287,10 @@ def compare_samples(
     check_integer(n_modes, "n_modes", low=0)
     check_integer(n_permutations, "n_permutations", low=19)
     kernel = as_kernel(kernel)
-    if kernel.compares == "gram":
-        raise ValueError(
-            "compare_samples evaluates the kernel between rows, so it cannot be precomputed. Pass "
-            "the rows and the kernel."
-        )
-    both = [validate_points(Z, kernel) for Z in (X, Y)]
-    if both[0].dimension != both[1].dimension:
-        raise ValueError(
-            f"X has {both[0].dimension} columns and Y has {both[1].dimension}; both must have the "
-            "same columns."
-        )
-    union = concatenate_points(both)
+    union, n = _joined(X, Y, kernel)
     sample = Sample.of(fit_kernel(kernel, union), union, None)
     require_unit_diagonal(sample)
-    n, seeds = both[0].n, np.random.SeedSequence(random_state)
+    seeds = np.random.SeedSequence(random_state)
     tested = _tested_kernels(kernel, union)
 
     def statistics(forms: Forms, count: int = n_permutations) -> Partitions:
@@ -338,21 +300,23 @@ def compare_samples(
     several = [statistics(_forms(Sample.of(k, union, None), random_state)) for k in tested]
     features, missing = _features(sample, random_state)
     gram = _exact_gram(sample)
-    forms = partial(feature_forms, features) if gram is None else partial(gram_forms, gram.product)
-    own = statistics(forms, 0 if several else n_permutations)
     rng = np.random.default_rng(seeds.spawn(1)[0])
+    count = 0 if several else n_permutations
     if gram is None:
+        own = statistics(partial(feature_forms, features), count)
         novel, lost = feature_modes(features, n, n_modes, rng)
     else:
+        own = statistics(partial(gram_forms, gram.product), count)
         novel, lost, missing = gram_modes(gram.product, union.n, n, n_modes, rng)
     novelty = row_novelty(features, n, rng)
+    tests = several or [own]
     cosine = own.cosine[0]
     return SampleComparison(
         mmd=float(np.sqrt(own.squared_mmd[0])),
         squared_mmd=own.unbiased,
-        p_value=_p_value([one.squared_mmd for one in several or [own]]),
+        p_value=_p_value([one.squared_mmd for one in tests]),
         cauchy_schwarz=float(max(-np.log(cosine), 0.0)) if cosine > 0 else float("inf"),
-        cauchy_schwarz_p_value=_p_value([-one.cosine for one in several or [own]]),
+        cauchy_schwarz_p_value=_p_value([-one.cosine for one in tests]),
         novel_modes=novel,
         missing_modes=lost,
         novelty=novelty,
@@ -362,6 +326,17 @@ def compare_samples(
         kernel=sample.kernel,
         test_bandwidths=np.array([k.bandwidth for k in tested]) if tested else None,
     )
+
+
+def _joined(X: Any, Y: Any, kernel: Kernel) -> tuple[Points, int]:
+    """Return the rows of both samples, and the number of those of X."""
+    if kernel.compares == "gram":
+        raise ValueError(
+            "compare_samples evaluates the kernel between rows, so it cannot be precomputed. Pass "
+            "the rows and the kernel."
+        )
+    both = validate_pair(X, Y, kernel)
+    return concatenate_points(both), both[0].n
 
 
 def _features(sample: Sample, random_state: int | None) -> tuple[Array, float]:
@@ -374,7 +349,7 @@ def _features(sample: Sample, random_state: int | None) -> tuple[Array, float]:
         return vectors[:, kept] * np.sqrt(values[kept]), 0.0
     if has_few_features(sample):
         return _map_rows(ExactFeatures(sample.kernel), sample.points), 0.0
-    gram = Nystrom(_LANDMARKS, random_state=random_state).gram(sample)
+    gram = Nystrom(500, random_state=random_state).gram(sample)
     rows = _map_rows(gram.features, sample.points)
     # ‖Σ - PΣP‖ ≤ √(‖Σ‖ t) + t for a projection P that misses the trace t, and ‖Σ‖ ≤ 1
     missing = gram.missing_fraction
@@ -382,7 +357,7 @@ def _features(sample: Sample, random_state: int | None) -> tuple[Array, float]:
 
 
 def _map_rows(features: FeatureMap, points: Points) -> Array:
-    return np.concatenate([features(x) for _, x in points.chunks(_CHUNK_ROWS)])
+    return np.concatenate([features(x) for _, x in points.chunks(8192)])
 
 
 def _tested_kernels(kernel: Kernel, points: Points) -> list[Gaussian]:
@@ -392,7 +367,10 @@ def _tested_kernels(kernel: Kernel, points: Points) -> list[Gaussian]:
     with suppress_warnings():  # the fit of the kernel itself has warned
         median = fit_kernel(kernel.with_bandwidth("median-distance"), points)
     assert isinstance(median, Gaussian)
-    return [median.with_bandwidth(factor * float(median.bandwidth)) for factor in _TEST_FACTORS]
+    return [
+        median.with_bandwidth(factor * float(median.bandwidth))
+        for factor in (0.25, 0.5, 1.0, 2.0, 4.0)
+    ]
 
 
 def _forms(sample: Sample, random_state: int | None) -> Forms:

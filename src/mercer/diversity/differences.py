@@ -13,11 +13,7 @@ from mercer.utils.types import Array
 __all__ = ["REPRESENTATIVES", "DifferenceMode", "feature_modes", "gram_modes", "row_novelty"]
 
 REPRESENTATIVES = 8  # rows that are named per mode
-# permutations for the level of eigenvalues without a difference: of modes, and of the novelty
-_NULL_DRAWS, _NOVELTY_DRAWS = 20, 5
-_NULL_STEPS = 12  # products for the extreme eigenvalues of permuted labels
-_EXHAUSTED = 1e-7  # norm of a remainder that is rounding error, relative to the largest possible
-_ZERO = 1e-7  # an eigenvalue that is rounding error, of kernels with k(x, x) = 1
+_NULL_DRAWS = 20  # permutations for the level of eigenvalues without a difference
 _TOLERANCE = 1e-6  # residual of an eigenpair, relative to the largest eigenvalue
 
 
@@ -55,13 +51,7 @@ def feature_modes(
 ) -> tuple[list[DifferenceMode], list[DifferenceMode]]:
     """Return novel and missing modes from features of the rows of both samples.
 
-    Parameters
-    ----------
-    features : array of shape (n + m, p)
-    n : int
-        Rows of the first sample.
-    n_modes : int
-    rng : numpy.random.Generator
+    ``features``: shape (n + m, p). ``n``: rows of the first sample.
     """
     if not n_modes:
         return [], []
@@ -85,14 +75,8 @@ def gram_modes(
     A function ``Σ_j a_j φ(x_j)`` has the values ``Ka`` at the rows, and the difference of the
     covariance operators maps a to ``d · Ka`` with d = -1/n and 1/m for the rows of the samples.
 
-    Parameters
-    ----------
-    product : callable
-        ``K @ V``, K of the rows of both samples.
-    size : int
-        Number of these rows.
-    n, n_modes, rng
-        As in :func:`feature_modes`.
+    ``product``: ``K @ V``, K of the rows of both samples. ``size``: number of these rows. ``n``,
+    ``n_modes``, ``rng``: as in :func:`feature_modes`.
     """
     if not n_modes:
         return [], [], 0.0
@@ -111,7 +95,8 @@ def gram_modes(
             values, vectors = error.eigenvalues, error.eigenvectors
         strengths = values.real if which == "LR" else -values.real
         order = np.argsort(-strengths)
-        order = order[strengths[order] > max(_TOLERANCE * strengths.max(initial=0), _ZERO)]
+        # smaller eigenvalues of kernels with k(x, x) = 1 are rounding error
+        order = order[strengths[order] > max(_TOLERANCE * strengths.max(initial=0), 1e-7)]
         values, a = values[order].real, vectors[:, order].real
         rows = product(a)
         norms = np.sqrt(np.einsum("ij,ij->j", a, rows))
@@ -135,12 +120,14 @@ def _extreme_eigenvalues(
     """
     W = D * rng.standard_normal(D.shape)
     basis: list[tuple[Array, Array]] = []
-    T = np.zeros((D.shape[1], _NULL_STEPS, _NULL_STEPS))
+    n_steps = min(12, len(D))
+    T = np.zeros((D.shape[1], n_steps, n_steps))
     before = np.abs(W).sum(axis=0)  # the largest possible norm, because |k| ≤ 1
-    for j in range(min(_NULL_STEPS, len(D))):
+    for j in range(n_steps):
         products = product(W)
         squares = np.einsum("ij,ij->j", W, products)
-        alive = squares > (_EXHAUSTED * before) ** 2
+        # smaller remainders are rounding error
+        alive = squares > (1e-7 * before) ** 2
         scale = np.where(alive, 1 / np.sqrt(np.where(alive, squares, 1)), 0)
         basis.append((W * scale, products * scale))
         W = D * basis[j][1]
@@ -194,7 +181,7 @@ def _operators(
 
 def row_novelty(features: Array, n: int, rng: np.random.Generator) -> Array:
     """Return the novelty of the rows of the second sample; parameters as in `feature_modes`."""
-    difference, pooled, null = _operators(features, n, _NOVELTY_DRAWS, rng)
+    difference, pooled, null = _operators(features, n, 5, rng)  # few permutations suffice
     rows = features[n:]
     values, vectors = np.linalg.eigh(pooled)
     # directions with less variance than one row contributes cannot be estimated

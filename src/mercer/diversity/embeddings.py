@@ -25,7 +25,6 @@ from mercer.utils.validation import check_integer
 __all__ = ["EmbeddingComparison", "compare_embeddings"]
 
 _TOLERANCE = 1e-8  # of eigenvalues, all of which are between -1 and 1
-_BLOCK_ROWS = 512
 
 _Ends: TypeAlias = list[tuple[Array, Array]]
 
@@ -195,7 +194,7 @@ def _from_features(first: ExplicitGram, second: ExplicitGram, count: int) -> tup
 def _from_products(grams: list[Any], count: int, start: Array) -> tuple[_Ends, float]:
     """Return the same by Lanczos iterations, and the norm from blocks of rows."""
     n, total = len(start), 0.0
-    for rows in row_ranges(n, _BLOCK_ROWS):
+    for rows in row_ranges(n, 512):
         difference = _matrix_rows(grams[0], rows) - _matrix_rows(grams[1], rows)
         total += float(np.einsum("ij,ij->", difference, difference))
     distance = float(np.sqrt(total)) / n

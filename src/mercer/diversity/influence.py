@@ -25,35 +25,20 @@ from mercer.utils.types import Array
 
 __all__ = ["Influence", "feature_gram", "influence_moments"]
 
-_DENSE_UP_TO = 1500  # rows for which all eigenvectors take about a second
-_LANDMARKS = 500
-_LANDMARK_FRACTION = 1 / 4  # landmarks per row up to which features are faster than eigenvectors
 _EXACT = 1e-9  # fraction of the trace that landmarks may miss to count as exact
-_CHUNK_ROWS = 8192
-_LEADING = 50  # eigenvalues that are compared with the largest
-_PAIR_ROWS = 1024  # rows whose pairs are compared
-_PAIRS = 4096
-_PAIR_OPERATIONS = 2.5e8
-_SEPARATED = 2.0  # standard errors between the largest eigenvalue and another one
 
 
 class Influence(NamedTuple):
     """Moments of the influence function, one entry per order.
 
-    Attributes
-    ----------
-    deviation, kurtosis : array
-        Standard deviation and standardized fourth moment; 3 if it is constant.
-    tied : array of shape (r,)
-        The largest λ/n, and those within two standard errors of it.
-    square, diagonal : array
-        Means of ``ψ(x, y)²`` over pairs of different rows and of ``ψ(x, x)`` over rows, ψ(x, y)
-        the second-order influence function; 0 at orders 0 and ∞.
+    ``deviation``, ``kurtosis``: standard deviation and standardized fourth moment; 3 if it is
+    constant. ``square``, ``diagonal``: means of ``ψ(x, y)²`` over pairs of different rows and of
+    ``ψ(x, x)`` over rows, ψ(x, y) the second-order influence function; 0 at orders 0 and ∞.
     """
 
     deviation: Array
     kurtosis: Array
-    tied: Array
+    tied: Array  # the largest λ/n, and those within two standard errors of it, shape (r,)
     square: Array
     diagonal: Array
 
@@ -70,11 +55,7 @@ def feature_gram(sample: Sample, available: Any = None) -> tuple[ExplicitGram | 
     The features are exact for kernels with finite features, and up to 1e-9 of the trace where
     landmarks span the kernel (smooth kernels in few columns).
 
-    Parameters
-    ----------
-    sample : Sample
-    available : Gram operator of the sample or None
-        Returned if its features are exact.
+    ``available``: returned if its features are exact.
     """
     if isinstance(available, NystromGram) and available.missing_fraction <= _EXACT:
         return available, True
@@ -82,14 +63,18 @@ def feature_gram(sample: Sample, available: Any = None) -> tuple[ExplicitGram | 
         return None, False
     if has_few_features(sample):
         return FiniteFeatures().gram(sample), True
-    n = sample.points.n
-    small = n <= _DENSE_UP_TO and not sample.points.is_chunked
-    count = min(_LANDMARKS, int(n * _LANDMARK_FRACTION))
-    if small and (sample.points.kind != "vectors" or not sample.kernel.is_psd or not count):
+    small = _is_small(sample)
+    if small and (sample.points.kind != "vectors" or not sample.kernel.is_psd):
         return None, False
-    gram = Nystrom(count).gram(sample)
+    # with more landmarks per row, eigenvectors are faster
+    gram = Nystrom(min(500, max(sample.points.n // 4, 1))).gram(sample)
     exact = gram.missing_fraction <= _EXACT
     return (gram if exact or not small else None), exact
+
+
+def _is_small(sample: Sample) -> bool:
+    """Return whether all eigenvectors of the kernel matrix take about a second at most."""
+    return sample.points.n <= 1500 and not sample.points.is_chunked
 
 
 def influence_moments(
@@ -97,19 +82,7 @@ def influence_moments(
 ) -> Influence:
     """Return moments of the influence function of each order.
 
-    Parameters
-    ----------
-    sample : Sample
-    orders : tuple of float
-    factored : ExplicitGram or None
-        Features of the kernel; None to decompose K.
-
-    Examples
-    --------
-    >>> from mercer.kernels import Cosine
-    >>> X = np.array([[1.0, 0.0]] * 3 + [[0.0, 1.0]])  # proportions 3/4 and 1/4
-    >>> influence_moments(Sample(Cosine(), Points(X)), (1.0,)).deviation.round(4)
-    array([0.4757])
+    ``factored``: features of the kernel; None to decompose K.
     """
     if factored is None:
         gram = DenseGram(sample.kernel, sample.points, sample.weights, sample.matrix)
@@ -138,7 +111,7 @@ def influence_moments(
     return Influence(
         np.sqrt(variance) * np.abs(_slopes(p, orders)),
         np.where(constant, 3.0, moments[1] / safe**2),
-        leading[leading[0] - leading <= _SEPARATED * error],
+        leading[leading[0] - leading <= 2 * error],
         square,
         diagonal,
     )
@@ -147,7 +120,7 @@ def influence_moments(
 def _random_rows(sample: Sample) -> Array:
     """Return the indices of random rows, whose pairs are compared."""
     n = sample.points.n
-    return np.random.default_rng(0).choice(n, min(n, _PAIR_ROWS), replace=False)
+    return np.random.default_rng(0).choice(n, min(n, 1024), replace=False)
 
 
 def _pair_moments(U: Array, p: Array, orders: tuple[float, ...], weights: Array) -> Array:
@@ -160,36 +133,21 @@ def _pair_moments(U: Array, p: Array, orders: tuple[float, ...], weights: Array)
     p_i^{q-1} u_i(x)^2`, :math:`T = \sum_i p_i^q` and the divided differences L of
     :math:`\log p` at order 1 and of :math:`q p^{q-1}` at other orders.
 
-    Parameters
-    ----------
-    U : array of shape (rows, m)
-        Projections, in random order.
-    p : array of shape (m,)
-    orders : tuple of float
-    weights : array
-
-    Returns
-    -------
-    array of shape (2, n_orders)
-        Mean of ``ψ(x, y)²`` over pairs of different rows, and of ``ψ(x, x)``.
+    ``U``: projections, in random order. ``p``: shape (m,). Mean of ``ψ(x, y)²`` over pairs of
+    different rows, and of ``ψ(x, x)``.
     """
     used = p > 1e-14 * p.max()
     U, p = U[:, used], p[used]
     n, m = U.shape
     if n < 2:
         return np.zeros((2, len(orders)))
-    n_shifts = min(n - 1, max(1, int(min(_PAIRS, _PAIR_OPERATIONS / m**2) / n)))
+    n_shifts = min(n - 1, max(1, int(min(4096, 2.5e8 / m**2) / n)))
     partners = [np.roll(np.arange(n), shift) for shift in range(n_shifts + 1)]
     found = np.zeros((2, len(orders)))
     for k, order in enumerate(orders):
         if order in (0, np.inf):
             continue
-        slopes = np.log(p) if order == 1 else order * p ** (order - 1)
-        curvature = 1 / p if order == 1 else order * (order - 1) * p ** (order - 2)
-        gap = p[:, None] - p
-        close = np.abs(gap) <= 1e-6 * np.maximum(p[:, None], p)
-        middle = (curvature[:, None] + curvature) / 2
-        L = np.where(close, middle, (slopes[:, None] - slopes) / np.where(close, 1.0, gap))
+        L = _divided_differences(p, order)
         T = float((p**order).sum())
         h = U**2 @ p ** (order - 1) - T
         sums, total = np.zeros(2), np.zeros(2)
@@ -206,6 +164,16 @@ def _pair_moments(U: Array, p: Array, orders: tuple[float, ...], weights: Array)
             total[which] += pair.sum()
         found[:, k] = sums / total
     return found
+
+
+def _divided_differences(p: Array, order: float) -> Array:
+    """Return the divided differences of ``log p`` at order 1, else of ``q p^(q - 1)``."""
+    slopes = np.log(p) if order == 1 else order * p ** (order - 1)
+    curvature = 1 / p if order == 1 else order * (order - 1) * p ** (order - 2)
+    gap = p[:, None] - p
+    close = np.abs(gap) <= 1e-6 * np.maximum(p[:, None], p)
+    middle = (curvature[:, None] + curvature) / 2
+    return np.where(close, middle, (slopes[:, None] - slopes) / np.where(close, 1.0, gap))
 
 
 def _gains(p: Array, orders: tuple[float, ...]) -> Array:
@@ -242,20 +210,12 @@ def _slopes(p: Array, orders: tuple[float, ...]) -> Array:
 def _power_sums(squares: Array, p: Array, gains: Array, weights: Array) -> Array:
     """Return sums of powers of the influences, and of squared differences of projections.
 
-    Parameters
-    ----------
-    squares : array of shape (rows, m)
-        Squared projections of the rows on the eigenvectors, whose means are ``p``.
-    p, gains, weights : array
-
-    Returns
-    -------
-    array of shape (3, n_orders + n_leading)
-        Second and fourth central moments of the influences in the first columns, and the variances
-        of the differences between the projection on the first eigenvector and the others.
+    ``squares``: squared projections of the rows on the eigenvectors, whose means are ``p``. Second
+    and fourth central moments of the influences in the first columns, and the variances of the
+    differences between the projection on the first eigenvector and the others.
     """
     h = squares @ gains - p @ gains
-    leading = squares[:, :_LEADING]
+    leading = squares[:, :50]  # eigenvalues that are compared with the largest
     # under equal eigenvalues the difference has mean 0
     difference = leading[:, :1] - leading - (p[0] - p[: leading.shape[1]])
     total = np.zeros((3, h.shape[1] + leading.shape[1]))
@@ -274,7 +234,7 @@ def _feature_sums(
     weights: Array | None,
 ) -> Array:
     total: Any = 0.0
-    for rows, x in points.chunks(_CHUNK_ROWS):
+    for rows, x in points.chunks(8192):
         w = np.ones(len(x)) if weights is None else weights[rows]
         total = total + _power_sums((features(x) @ vectors) ** 2, p, gains, w)
     return np.asarray(total)

@@ -28,10 +28,6 @@ __all__ = [
     "measure_diversity",
 ]
 
-_REPRESENTATIVES = 8
-_LARGEST_HALF = 2000
-_COMPARED_ROWS = 1000
-
 
 @dataclass(frozen=True, eq=False)
 class Mode:
@@ -92,7 +88,7 @@ def leading_modes(
         assigned = np.argmax(projections**2 / spectrum.operator_eigenvalues, axis=1)
         weights = np.ones(sample.points.n) if sample.weights is None else sample.weights
         sizes = np.bincount(assigned, weights, minlength=k) / weights.sum()
-        top = np.argsort(-projections, axis=0, kind="stable")[:_REPRESENTATIVES]
+        top = np.argsort(-projections, axis=0, kind="stable")[:8]
         representatives = list(top.T)
         if sample.indices is not None:  # rows with zero weight were dropped
             representatives = [sample.indices[rows] for rows in representatives]
@@ -114,12 +110,12 @@ def _stabilities(
     sample: Sample, spectrum: Spectrum, order: Target, random_state: int | None
 ) -> Array:
     n = sample.points.n
-    half = min(n // 2, _LARGEST_HALF)
+    half = min(n // 2, 2000)
     if half < 4 or sample.matrix is not None:
         return np.full(spectrum.n_components, np.nan)
     rng = np.random.default_rng(random_state)
     rows = rng.choice(n, 2 * half, replace=False)
-    compared = sample.points.take(np.sort(rows[:_COMPARED_ROWS]))
+    compared = sample.points.take(np.sort(rows[:1000]))
     reference = _unit_columns(spectrum, compared)
     best = []
     for part in (rows[:half], rows[half:]):
@@ -328,10 +324,7 @@ def measure_diversity(
     >>> result.scores.round(1).tolist(), len(result.modes)
     ([4.0, 4.0, 3.9], 4)
     """
-    orders = tuple(float(order) for order in np.atleast_1d(np.asarray(orders, dtype=float)))
-    for order in orders:
-        if not order >= 0:
-            raise ValueError(f"orders={orders!r} must be at least 0 (1: Shannon, inf: largest).")
+    orders = _checked_orders(orders)
     if not 0 < confidence < 1:
         raise ValueError(f"confidence={confidence!r} must be between 0 and 1.")
     check_integer(n_modes, "n_modes", low=0)
@@ -340,13 +333,13 @@ def measure_diversity(
     entropies = MatrixEntropies(sample, solver=solver, tol=tol, random_state=random_state)
     found = [entropies.of_order(order) for order in orders]
     values = np.array([one.value for one in found])
-    gram = entropies.gram if any(order != 2 for order in orders) else None
+    gram = None if set(orders) == {2.0} else entropies.gram
     errors = sampling_error(sample, orders, values, random_state, gram)
-    target: Target = "entropy" if mode_order == "entropy" else "variance"
-    modes, assignments = leading_modes(sample, n_modes, target, random_state)
+    targets: dict[str, Target] = {"entropy": "entropy", "eigenvalue": "variance"}
+    modes, assignments = leading_modes(sample, n_modes, targets[mode_order], random_state)
     bounds = [one.exp() for one in found]
-    corrected = np.array([error.corrected for error in errors])
-    deviation = np.array([error.corrected_error for error in errors])
+    lower, upper = np.array([(one.lower, one.upper) for one in bounds]).T
+    plain, corrected, deviation = np.array([error[:3] for error in errors]).T
     scores = np.exp(values)
     # means of exp and of 1/x exceed these functions of the mean (Jensen); at order 2 the corrected
     # entropy is the logarithm of an unbiased mean
@@ -355,9 +348,9 @@ def measure_diversity(
     return Diversity(
         orders=np.array(orders),
         scores=scores,
-        lower=np.array([one.lower for one in bounds]),
-        upper=np.array([one.upper for one in bounds]),
-        standard_errors=scores * np.array([error.standard_error for error in errors]),
+        lower=lower,
+        upper=upper,
+        standard_errors=scores * plain,
         corrected=estimates,
         corrected_errors=estimates * deviation,
         intervals=np.exp([error.interval(confidence) for error in errors]),
@@ -369,6 +362,13 @@ def measure_diversity(
         n_rows=sample.points.n,
         kernel=sample.kernel,
     )
+
+
+def _checked_orders(orders: Any) -> tuple[float, ...]:
+    checked = tuple(np.atleast_1d(np.asarray(orders, dtype=float)).tolist())
+    if not all(order >= 0 for order in checked):
+        raise ValueError(f"orders={checked!r} must be at least 0 (1: Shannon, inf: largest).")
+    return checked
 
 
 def _score_curve(error: SamplingError) -> list[tuple[int, float, float]]:

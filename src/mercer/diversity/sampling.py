@@ -41,6 +41,8 @@ __all__ = [
 ]
 
 _EXPONENTS = np.linspace(0.4, 1.5, 111)  # of the bias
+_LARGEST_FEATURE_SUBSAMPLE = 20_000
+_SMALLEST = 4  # rows of a subsample
 
 
 def bias_factor(
@@ -51,14 +53,8 @@ def bias_factor(
     The bias is modeled as ``a n^-β``. The exponent follows from the three values if they differ by
     more than their noise, and is 1 otherwise.
 
-    Parameters
-    ----------
-    sizes : three floats
-        Sample sizes, decreasing.
-    values : three floats
-        Of the statistic.
-    noise : float
-        Standard error of ``values[1] - values[2]``.
+    ``sizes``: sample sizes, decreasing. ``values``: of the statistic. ``noise``: standard error of
+    ``values[1] - values[2]``.
     """
     n, m, k = (float(size) for size in sizes)
     exponent = 1.0
@@ -67,10 +63,6 @@ def bias_factor(
         ratios = (m**-_EXPONENTS - n**-_EXPONENTS) / (k**-_EXPONENTS - m**-_EXPONENTS)
         exponent = float(_EXPONENTS[np.argmin(np.abs(np.log(ratios * second / first)))])
     return float(1 / ((n / m) ** exponent - 1))
-
-
-_LEVEL = 0.975  # quantile up to which the influence function counts as constant
-_MANY = 1000.0  # degrees of freedom from which the normal approximation is used
 
 
 class QuadraticLimit(NamedTuple):
@@ -85,40 +77,26 @@ class QuadraticLimit(NamedTuple):
     distribution with ν degrees of freedom and noncentrality :math:`\lambda = \nu a / 2b`, and the
     error is a function of both, :math:`-c (t - \nu - \lambda)` with :math:`c = \sqrt{b / 2\nu}` for
     negative eigenvalues. Limits of λ are limits of the statistic.
-
-    Attributes
-    ----------
-    scale : float
-        c, the error per unit of t.
-    degrees : float
-        ν.
-    statistic : float
-        t.
     """
 
-    scale: float
-    degrees: float
-    statistic: float
+    scale: float  # c, the error per unit of t
+    degrees: float  # ν
+    statistic: float  # t
 
     @classmethod
     def find(cls, first: float, square: float, diagonal: float, n: float) -> QuadraticLimit | None:
         """Return the limit if the influence function may be constant, else None.
 
-        Parameters
-        ----------
-        first : float
-            f, the variance of the influence function of the sample divided by n.
-        square, diagonal : float
-            Means of ``ψ(x, y)²`` over pairs and of ``ψ(x, x)``, which are the sums of μ² and of μ.
-        n : float
-            Number of rows.
+        ``first``: f, the variance of the influence function of the sample divided by n. ``square``,
+        ``diagonal``: means of ``ψ(x, y)²`` over pairs and of ``ψ(x, x)``, which are the sums of μ²
+        and of μ. ``n``: number of rows.
         """
         if not (square > 0 and diagonal < 0 and diagonal**2 >= square):
             return None
         degrees = diagonal**2 / square
         second = square / (2 * n**2)
         found = cls(float(np.sqrt(second / (2 * degrees))), degrees, first * degrees / (2 * second))
-        return found if found.statistic <= chi2.ppf(_LEVEL, degrees) else None
+        return found if found.statistic <= chi2.ppf(0.975, degrees) else None
 
     @property
     def variance(self) -> float:
@@ -136,7 +114,8 @@ class QuadraticLimit(NamedTuple):
         t, nu, tail = self.statistic, self.degrees, 1 - confidence
         smallest, largest = chi2.ppf([tail, 0.5 + confidence / 2], nu)
         noncentrality = 0.0
-        if t > smallest and nu <= _MANY:
+        # with more degrees of freedom the normal approximation is used
+        if t > smallest and nu <= 1000.0:
             noncentrality = float(chndtrinc(t, nu, tail))
         elif t > smallest:
             z = float(norm.ppf(confidence))
@@ -145,44 +124,19 @@ class QuadraticLimit(NamedTuple):
         return max(float(below), 0.0), self.scale * float(max(t, largest) - nu)
 
 
-_LARGEST_SUBSAMPLE = 2000
-_LARGEST_FEATURE_SUBSAMPLE = 20_000
-_SMALLEST = 4
-_LARGEST_CORRECTED = 2000  # rows; the correction is of order 1/n
-_CORRECTING_PARTITIONS = 2
-
-
 class SamplingError(NamedTuple):
-    """Sampling error of the entropy of one order.
+    """Sampling error of the entropy of one order."""
 
-    Attributes
-    ----------
-    standard_error : float
-        Of the entropy.
-    corrected : float
-        Entropy with the estimated bias removed.
-    corrected_error : float
-        Standard error of ``corrected``.
-    curve : list of (size, entropy, standard error)
-        Mean entropies of subsamples, smallest first, and of the sample.
-    degrees : float
-        Degrees of freedom of the standard error.
-    largest : float
-        Value to which the interval extends, if it exceeds ``corrected``.
-    limit : QuadraticLimit or None
-        Distribution of the error of ``corrected`` if the influence function may be constant.
-    extra : float
-        Standard error of ``corrected`` in addition to ``limit``.
-    """
-
-    standard_error: float
-    corrected: float
-    corrected_error: float
+    standard_error: float  # of the entropy
+    corrected: float  # entropy with the estimated bias removed
+    corrected_error: float  # standard error of ``corrected``
+    # mean entropies of subsamples, smallest first, and of the sample
     curve: list[tuple[int, float, float]]
-    degrees: float = np.inf
-    largest: float = -np.inf
+    degrees: float = np.inf  # degrees of freedom of the standard error
+    largest: float = -np.inf  # value to which the interval extends, if it exceeds ``corrected``
+    # distribution of the error of ``corrected`` if the influence function may be constant
     limit: QuadraticLimit | None = None
-    extra: float = 0.0
+    extra: float = 0.0  # standard error of ``corrected`` in addition to ``limit``
 
     def interval(self, confidence: float) -> tuple[float, float]:
         """Return a confidence interval of the entropy.
@@ -215,15 +169,8 @@ def sampling_error(
 ) -> list[SamplingError]:
     """Return the sampling error of each order.
 
-    Parameters
-    ----------
-    sample : Sample
-    orders : tuple of float
-    entropies : array
-        Entropies of the sample.
-    random_state : int or None
-    gram : Gram operator or None
-        Of the sample; its landmarks are used if they span the kernel.
+    ``entropies``: entropies of the sample. ``gram``: of the sample; its landmarks are used if they
+    span the kernel.
     """
     rng = np.random.default_rng(random_state)
     with single_threaded_blas():
@@ -231,10 +178,10 @@ def sampling_error(
         factored, exact = feature_gram(sample, gram)
         influence = influence_moments(sample, orders, factored)
         variances = influence.deviation**2
-        if 2 * _SMALLEST <= n <= _LARGEST_CORRECTED:
+        if 2 * _SMALLEST <= n <= 2000:  # rows; the correction is of order 1/n
             variances = _extrapolated(variances, sample, orders, factored, rng)
         features = factored.features if factored is not None and exact else None
-        largest = _LARGEST_SUBSAMPLE if features is None else _LARGEST_FEATURE_SUBSAMPLE
+        largest = 2000 if features is None else _LARGEST_FEATURE_SUBSAMPLE
         quarter = min(n // 2, largest) // 2
         if quarter < _SMALLEST:
             errors = influence.deviation / np.sqrt(size)
@@ -279,13 +226,7 @@ def _subsample_entropies(
     for _ in range(n_partitions):
         rows = rng.choice(n, 4 * quarter, replace=False) if n > 4 * quarter else rng.permutation(n)
         parts = np.sort(rows[: 4 * quarter].reshape(4, quarter), axis=1)
-        if features is None:
-            small = np.array([_kernel_matrix(sample, part) for part in parts])
-            large = np.array(
-                [_kernel_matrix(sample, np.sort(pair, axis=None)) for pair in _pairs(parts)]
-            )
-        else:
-            small, large = _feature_matrices(sample, features, shared, parts)
+        small, large = _matrices(sample, features, shared, parts)
         halves.append(_entropies(large, orders))
         quarters.append(_entropies(small, orders))
     return np.array(halves), np.array(quarters)
@@ -304,7 +245,7 @@ def _extrapolated(
     because the eigenvectors are fitted to the same rows. Halves show by how much.
     """
     n, found = sample.points.n, []
-    for _ in range(_CORRECTING_PARTITIONS):
+    for _ in range(2):
         rows = rng.permutation(n)
         for part in (rows[: n // 2], rows[n // 2 : 2 * (n // 2)]):
             half = take_rows(sample, np.sort(part))
@@ -324,18 +265,8 @@ def _order_error(
 ) -> SamplingError:
     """Return the sampling error of one order.
 
-    Parameters
-    ----------
-    sample : Sample
-    entropy_of_order : order and entropy of the sample
-    sizes : numbers of rows of the sample, its halves and its quarters
-    subsamples : arrays of shape (n_partitions, 2) and (n_partitions, 4)
-        Entropies of halves and quarters.
-    influence : Influence
-    variance : float
-        Of the influence function of the population.
-    known : bool
-        Whether the bias is of order 1/n.
+    ``subsamples``: entropies of halves and quarters. ``variance``: of the influence function of the
+    population. ``known``: whether the bias is of order 1/n.
     """
     (order, entropy), (halves, quarters), size = entropy_of_order, subsamples, sample.sample_size
     plain = float(influence.deviation) ** 2 / size
@@ -377,33 +308,27 @@ def _order_error(
     return SamplingError(error, corrected, total, curve, degrees, largest)
 
 
-def _pairs(parts: Array) -> Array:
-    """Return the halves of a sample from its quarters, along the first axis."""
-    return parts.reshape(2, 2, *parts.shape[1:])
-
-
 def _feature_rows(sample: Sample, features: FeatureMap) -> Array:
     """Return ``√w φ(x)`` of all rows of a sample in memory."""
     rows = features(sample.points.data)
     return rows if sample.weights is None else rows * np.sqrt(sample.weights)[:, None]
 
 
-def _feature_matrices(
-    sample: Sample, features: FeatureMap, shared: Array | None, parts: Array
+def _matrices(
+    sample: Sample, features: FeatureMap | None, shared: Array | None, parts: Array
 ) -> tuple[Array, Array]:
     """Return matrices with the eigenvalues of quarters and of halves of some rows.
 
-    Those of halves are sums over their quarters if there are fewer features than rows.
-
-    Parameters
-    ----------
-    sample : Sample
-    features : FeatureMap
-    shared : array or None
-        Features of all rows; None to compute those of the quarters.
-    parts : array of shape (4, quarter)
-        Indices of the rows.
+    Kernel matrices if ``features`` is None. Matrices of features of halves are sums over their
+    quarters if there are fewer features than rows. ``shared``: features of all rows; None to
+    compute those of the quarters. ``parts``: indices of the rows of each quarter.
     """
+    if features is None:
+        halves = np.sort(parts.reshape(2, -1), axis=1)
+        small, large = (
+            np.array([_kernel_matrix(sample, rows) for rows in each]) for each in (parts, halves)
+        )
+        return small, large
     if shared is None:
         small = _feature_rows(take_rows(sample, parts.ravel()), features)
     else:
@@ -412,7 +337,7 @@ def _feature_matrices(
     n_rows, n_features = small.shape[1:]
     if n_features <= n_rows:
         matrices = _float64(np.array([part.T @ part for part in small]))
-        return matrices, _pairs(matrices).sum(axis=1)
+        return matrices, matrices.reshape(2, 2, n_features, n_features).sum(axis=1)
     long = small.reshape(2, 2 * n_rows, n_features)
     pairs = [half.T @ half if n_features <= len(half) else half @ half.T for half in long]
     return _float64(small @ small.transpose(0, 2, 1)), _float64(np.array(pairs))
@@ -449,13 +374,8 @@ def _variance_gain(halves: Array, quarters: Array, factor: float) -> float:
     disjoint halves of the correction are regressed on those of the entropy. The excess decreases
     with the sample size like the bias.
 
-    Parameters
-    ----------
-    halves : array of shape (n_partitions, 2)
-    quarters : array of shape (n_partitions, 4)
-        The first two belong to the first half.
-    factor : float
-        c of the sample: its bias is c / (1 + c) times that of its halves.
+    ``halves``: shape (n_partitions, 2). ``quarters``: the first two belong to the first half.
+    ``factor``: c of the sample: its bias is c / (1 + c) times that of its halves.
     """
     own = quarters.reshape(len(quarters), 2, 2).mean(axis=2)
     plain = halves[:, 0] - halves[:, 1]

@@ -15,7 +15,7 @@ from mercer.eigen import summing_gram
 from mercer.errors import ApproximationWarning, warn
 from mercer.gram import FourierGram, GramOperator, Sample
 from mercer.gram.expansion import cross_product
-from mercer.information.samples import clip_negative
+from mercer.information.samples import clip_negative, validate_pair
 from mercer.kernels import Kernel, as_kernel
 from mercer.utils.distributions import GaussianTerms, inner_product, normal_divergence
 from mercer.utils.estimators import ignore_underflow
@@ -30,10 +30,7 @@ __all__ = [
     "kullback_leibler",
 ]
 
-# A mean by Fourier features that exceeds its error by this factor is accurate to three digits;
-# below, all pairs are summed, if there are not too many.
-_MIN_SIGNAL_TO_NOISE = 1e3
-_MAX_SUMMED_PAIRS = 10**10
+_MAX_SUMMED_PAIRS = 10**10  # in place of an inaccurate mean by Fourier features
 _ROUNDING = 16  # rounding errors of a mean, in units of the precision
 
 
@@ -84,12 +81,7 @@ def cauchy_schwarz_divergence(
     if kernel.compares == "gram":
         within, between, precision = _precomputed_means(X, Y, sample_weight)
         return _divergence(within, between, _ROUNDING * precision)
-    both = [validate_points(Z, kernel) for Z in (X, Y)]
-    if both[0].dimension != both[1].dimension:
-        raise ValueError(
-            f"X has {both[0].dimension} columns and Y has {both[1].dimension}; both must have the "
-            "same columns."
-        )
+    both = validate_pair(X, Y, kernel)
     weights = [validate_weights(w, p.n) for w, p in zip(sample_weight, both, strict=True)]
     kernel = _fit_to_both(kernel, both, weights)
     samples = [Sample.of(kernel, p, w) for p, w in zip(both, weights, strict=True)]
@@ -168,7 +160,7 @@ def _between(samples: list[Sample], grams: list[GramOperator]) -> float:
     if isinstance(first, FourierGram) and isinstance(second, FourierGram):
         between = float(first.mean_vector @ second.mean_vector)
         noise = first.grid.entry_error
-        if between > _MIN_SIGNAL_TO_NOISE * noise:
+        if between > 1e3 * noise:  # accurate to three digits
             return between
         if samples[0].points.n * samples[1].points.n > _MAX_SUMMED_PAIRS:
             warn(

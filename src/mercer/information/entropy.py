@@ -80,20 +80,8 @@ def perturbation_bounds(
     For eigenvalues the errors are bounded by the Frobenius norm of the error of the matrix
     (Hoffman, Wielandt). Computed proportions may be negative.
 
-    Parameters
-    ----------
-    proportions : array
-        Approximate values, zeros and negative ones included.
-    order : float
-    error : float
-    rank : int
-        Largest possible number of positive proportions.
-
-    Examples
-    --------
-    >>> low, high = perturbation_bounds(np.array([0.5, 0.5, 1e-9]), 0.0, 1e-8, 3)
-    >>> np.exp([low, high]).round(6).tolist()
-    [2.0, 3.0]
+    ``proportions``: approximate values, zeros and negative ones included. ``rank``: largest
+    possible number of positive proportions.
     """
     p = np.maximum(proportions, 0)
     top = float(p.max())
@@ -131,21 +119,8 @@ def growth_bounds(lower: Array, order: float, missing: float, rank: int) -> tupl
     Schur-concave: it is smallest if the largest proportion gets all that is missing, and largest
     if the smallest ones are filled up to a common level.
 
-    Parameters
-    ----------
-    lower : array
-        Proportions, each at most the true one, in any order.
-    order : float
-    missing : float
-        1 minus their sum.
-    rank : int
-        Number of true proportions, at least ``len(lower)``.
-
-    Examples
-    --------
-    >>> low, high = growth_bounds(np.array([0.5, 0.3]), 2.0, 0.2, 10)
-    >>> bool(low <= spectral_entropy(np.array([0.55, 0.35, 0.1]), 2.0) <= high)
-    True
+    ``lower``: proportions, each at most the true one, in any order. ``missing``: 1 minus their sum.
+    ``rank``: number of true proportions, at least ``len(lower)``.
     """
     p = np.zeros(rank)
     p[: len(lower)] = -np.sort(-np.maximum(lower, 0))

@@ -14,6 +14,7 @@ from mercer.errors import ApproximationWarning, warn
 from mercer.gram import BlockedGram, Sample
 from mercer.kernels import Kernel, as_kernel
 from mercer.utils.formatting import format_number
+from mercer.utils.pairwise import row_ranges
 from mercer.utils.resources import ProgressBar, show_progress
 
 __all__ = [
@@ -22,11 +23,19 @@ __all__ = [
     "log_normalizer",
     "mean_kernel",
     "require_unit_diagonal",
+    "validate_pair",
 ]
 
-_UNIT_TOLERANCE = 1e-6  # of k(x, x) = 1
-_CHUNK_ROWS = 65_536
-_TILE_ROWS, _TILE_COLUMNS = 500, 4000
+
+def validate_pair(X: Any, Y: Any, kernel: Kernel) -> list[Points]:
+    """Validate the rows of two samples, which must have the same columns."""
+    both: list[Points] = [validate_points(Z, kernel) for Z in (X, Y)]
+    if both[0].dimension != both[1].dimension:
+        raise ValueError(
+            f"X has {both[0].dimension} columns and Y has {both[1].dimension}; both must have the "
+            "same columns."
+        )
+    return both
 
 
 def fitted_sample(
@@ -50,23 +59,9 @@ def clip_negative(value: float) -> float:
 def mean_kernel(sample: Sample, max_pairs: float | None = None, verbose: bool = False) -> float:
     """Return V, the mean of the kernel over all pairs, or an estimate from random rows.
 
-    Parameters
-    ----------
-    sample : Sample
-    max_pairs : float or None
-        Above this number of kernel values V is the mean over a twentieth as many of them: random
-        rows with all rows. An :class:`~mercer.errors.ApproximationWarning` states the standard
-        error. None for no limit.
-    verbose : bool
-        Show a progress bar for random rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.kernels import Gaussian
-    >>> X = np.random.default_rng(0).normal(size=(50, 2))
-    >>> round(mean_kernel(Sample(Gaussian(1.0), Points(X))), 3)
-    0.35
+    ``max_pairs``: above this number of kernel values V is the mean over a twentieth as many of
+    them: random rows with all rows. An :class:`~mercer.errors.ApproximationWarning` states the
+    standard error. None for no limit. ``verbose``: show a progress bar for random rows.
     """
     gram = summing_gram(sample)
     n = sample.points.n
@@ -79,12 +74,10 @@ def mean_kernel(sample: Sample, max_pairs: float | None = None, verbose: bool = 
     means = np.zeros(count)
     with show_progress(verbose):
         bar = ProgressBar(count, "rows")
-        for first in range(0, count, _TILE_ROWS):
-            rows = slice(first, first + _TILE_ROWS)
-            for start in range(0, n, _TILE_COLUMNS):
-                columns = slice(start, start + _TILE_COLUMNS)
+        for rows in row_ranges(count, 500):
+            for columns in row_ranges(n, 4000):
                 means[rows] += sample.kernel(X[drawn[rows]], X[columns]) @ weights[columns]
-            bar.step(min(rows.stop, count))
+            bar.step(rows.stop)
         bar.close()
     value, error = float(means.mean()), float(means.std(ddof=1) / np.sqrt(count))
     warn(
@@ -122,7 +115,7 @@ def require_unit_diagonal(sample: Sample) -> None:
     else:
         diagonal = sample.matrix.diagonal()
         low, high = float(diagonal.min()), float(diagonal.max())
-    if max(abs(low - 1), abs(high - 1)) > _UNIT_TOLERANCE:
+    if max(abs(low - 1), abs(high - 1)) > 1e-6:
         raise ValueError(
             f"k(x, x) must be 1 for every point; {sample.kernel!r} gives values from {low:.6g} to "
             f"{high:.6g}. Use a kernel such as Gaussian or Cosine, or pass the matrix "
@@ -131,7 +124,7 @@ def require_unit_diagonal(sample: Sample) -> None:
 
 
 def _diagonal_range(kernel: Kernel, points: Points) -> tuple[float, float]:
-    parts = [kernel.diagonal(x) for _, x in points.chunks(_CHUNK_ROWS)]
+    parts = [kernel.diagonal(x) for _, x in points.chunks(65_536)]
     return min(float(p.min()) for p in parts), max(float(p.max()) for p in parts)
 
 

@@ -51,13 +51,9 @@ __all__ = [
     "trace_from_mean",
 ]
 
-_CONVERGED = 1e-8  # residual of a deflated eigenpair, relative to the largest eigenvalue
-_FIRST_VECTORS, _FIRST_STEPS, _FEWEST_FIRST_STEPS = 8, 15, 3  # of the deflation
 _BREAKDOWN = 1e-13  # norm of a Lanczos vector, relative to that of the matrix, that counts as zero
-_FEWEST_STEPS, _MOST_STEPS = 7, 60
+_FEWEST_STEPS = 7
 _FEWEST_VECTORS, _MOST_VECTORS = 8, 160
-_MOST_BYTES = 1 << 30  # of stored Lanczos vectors
-_GRID = 4000  # intervals on which the remainder is bounded
 _TINY = float(np.finfo(float).tiny)
 
 Product = Callable[[Array], Array]
@@ -70,25 +66,16 @@ Product = Callable[[Array], Array]
 class Deflation:
     """Converged eigenpairs of A, and a sketch of the other eigenvalues.
 
-    Attributes
-    ----------
-    values : array of shape (J,)
-        Converged eigenvalues, largest first.
-    vectors : array of shape (size, J)
-    nodes, masses : array
-        Quadrature of the spectral density of the other eigenvalues: a rough picture of them.
-    coupling : float
-        Bound on the trace norm of what the deflation neglects.
-    complete : bool
-        Whether the iteration was not stopped early.
+    ``nodes``, ``masses``: quadrature of the spectral density of the other eigenvalues: a rough
+    picture of them.
     """
 
-    values: Array
-    vectors: Array
+    values: Array  # converged eigenvalues, largest first, shape (J,)
+    vectors: Array  # shape (size, J)
     nodes: Array
     masses: Array
-    coupling: float
-    complete: bool = True
+    coupling: float  # bound on the trace norm of what the deflation neglects
+    complete: bool = True  # whether the iteration was not stopped early
 
 
 def deflate(
@@ -101,10 +88,10 @@ def deflate(
 
     It ends after 15 steps, or from the third step on if ``enough`` accepts the result.
     """
-    width = min(_FIRST_VECTORS, size)
+    width, n_steps = min(8, size), 15
     block, first = np.linalg.qr(rng.standard_normal((size, width)))
     basis, T = block, np.zeros((0, 0))
-    for step in range(_FIRST_STEPS):
+    for step in range(n_steps):
         W = product(block)
         H = basis.T @ W
         W -= basis @ H
@@ -115,9 +102,9 @@ def deflate(
         T = np.pad(T, (0, used - len(T)))
         T[:, last], T[last] = H, H.T
         block, rest = orthonormal_block(W, basis, min(width, size - used), rng)
-        if step == _FIRST_STEPS - 1 or used == size:
+        if step == n_steps - 1 or used == size:
             break
-        if enough is not None and step + 1 >= _FEWEST_FIRST_STEPS:
+        if enough is not None and step >= 2:
             found = _split(basis, T, rest, first, last)
             if len(found.values) and enough(found):
                 return replace(found, complete=False)
@@ -128,22 +115,15 @@ def deflate(
 def _split(basis: Array, T: Array, rest: Array, first: Array, last: slice) -> Deflation:
     """Separate the converged eigenpairs of a block Lanczos iteration from the others.
 
-    Parameters
-    ----------
-    basis, T : array
-        Orthonormal basis, and the projected matrix.
-    rest : array
-        Coefficients of the next block: residuals are its products with the ``last`` rows of the
-        eigenvectors of T.
-    first : array
-        Triangular factor of the Gaussian start block.
-    last : slice
+    ``basis``, ``T``: orthonormal basis, and the projected matrix. ``rest``: coefficients of the
+    next block: residuals are its products with the ``last`` rows of the eigenvectors of T.
+    ``first``: triangular factor of the Gaussian start block.
     """
     size, used = basis.shape
     values, Y = np.linalg.eigh(T)
     values, Y = values[::-1], Y[:, ::-1]
     residuals = np.linalg.norm(rest @ Y[last], axis=0)
-    converged = (residuals <= _CONVERGED * values[0]) | (used == size)
+    converged = (residuals <= 1e-8 * values[0]) | (used == size)
     count = len(values) if converged.all() else int(np.argmin(converged))
     return Deflation(
         values[:count],
@@ -160,17 +140,8 @@ def _split(basis: Array, T: Array, rest: Array, first: Array, last: slice) -> De
 class LanczosBlock:
     """Lanczos iterations from several Gaussian vectors, orthogonal to deflated eigenvectors.
 
-    Parameters
-    ----------
-    product : callable
-    vectors : array of shape (size, J)
-        Deflated eigenvectors.
-    count : int
-        Number of Gaussian vectors.
-    scale : float
-        Norm of the matrix.
-    rng : numpy.random.Generator
-        Independent of ``vectors``.
+    ``vectors``: deflated eigenvectors, shape (size, J). ``count``: number of Gaussian vectors.
+    ``scale``: norm of the matrix. ``rng``: independent of ``vectors``.
     """
 
     def __init__(
@@ -255,12 +226,8 @@ def _with_node_at_zero(T: Array) -> Array:
 def moment_bounds(count: float, total: float, squares: float, order: float) -> tuple[float, float]:
     """Return the extreme sums of f over ``count`` numbers in [0, √squares] with given moments.
 
-    Parameters
-    ----------
-    count, total, squares : float
-        Number of the values (zeros included), their sum and the sum of their squares.
-    order : float
-        α of ``f(x) = x^α``, or 1 for ``-x log x``; not 0 or 2.
+    ``count``, ``total``, ``squares``: number of the values (zeros included), their sum and the sum
+    of their squares. ``order``: α of ``f(x) = x^α``, or 1 for ``-x log x``; not 0 or 2.
     """
     if count <= 0 or total <= 0 or squares <= 0:
         return 0.0, 0.0
@@ -297,14 +264,8 @@ def bound_largest(
     The polynomial ``P(x) = x T_k(2x/c - 1)²`` is at most x on [0, c] and grows fast beyond, and
     ``P(‖B‖) ≤ tr P(B)``, which the Gaussian vectors bound.
 
-    Parameters
-    ----------
-    blocks : sequence of LanczosBlock
-        With more than ``degree`` steps.
-    c : float
-        Estimate of ‖B‖, above 0 and independent of the vectors, like ``degree`` k.
-    degree : int
-    probability : float
+    ``blocks``: with more than ``degree`` steps. ``c``: estimate of ‖B‖, above 0 and independent of
+    the vectors, like ``degree`` k.
     """
     means = [block.exact(lambda x: x * eval_chebyt(degree, 2 * x / c - 1) ** 2) for block in blocks]
     joined = np.concatenate(means)
@@ -326,15 +287,8 @@ def trace_from_mean(mean: float, count: int, largest: float, probability: float)
 def mean_deviation(norm: float, largest: float, count: int, probability: float) -> float:
     """Return a deviation that the mean of ``z'Gz`` exceeds with at most a given probability.
 
-    Parameters
-    ----------
-    norm : float
-        Bound on the Frobenius norm of G.
-    largest : float
-        Bound on the largest eigenvalue of G; negative values count as 0.
-    count : int
-        Number of vectors.
-    probability : float
+    ``norm``: bound on the Frobenius norm of G. ``largest``: bound on the largest eigenvalue of G;
+    negative values count as 0. ``count``: number of vectors.
     """
     ratio = -np.log(probability) / count
     return float(2 * norm * np.sqrt(ratio) + 2 * max(largest, 0.0) * ratio)
@@ -345,16 +299,10 @@ def remainder_range(
 ) -> tuple[float, float]:
     """Return bounds on ``f - q`` over [0, top] for a quadratic q.
 
-    Parameters
-    ----------
-    f : callable
-        Increasing up to ``peak`` and decreasing beyond.
-    peak : float
-    fitted : array of shape (3,)
-        Coefficients of q, constant first.
-    top : float
+    ``f``: increasing up to ``peak`` and decreasing beyond. ``fitted``: coefficients of q, constant
+    first.
     """
-    grid = top * np.linspace(0, 1, _GRID + 1) ** 2  # finer near 0, where f may be steep
+    grid = top * np.linspace(0, 1, 4001) ** 2  # finer near 0, where f may be steep
     marks = [peak, -fitted[1] / (2 * fitted[2]) if fitted[2] else 0.0]  # where f and q turn
     grid = np.unique(np.r_[grid, [x for x in marks if 0 < x < top]])
     (f_low, f_high), (q_low, q_high) = (
@@ -378,33 +326,12 @@ class BoundedValue(NamedTuple):
 class TraceSum:
     """Bounds on ``tr f(A)`` that are tightened step by step.
 
-    Parameters
-    ----------
-    product : callable
-        ``A @ V``, A of trace 1.
-    size : int
-        Order of A.
-    squares : float
-        ``‖A‖_F²``.
-    order : float
-        α of ``f(x) = x^α``, or 1 for ``-x log x``; above 0, not 2.
-    failure : float
-        Allowed probability that stochastic bounds fail.
-    error : float
-        Bound on the trace norm of the error of A.
-    tol : float
-        Width of the entropy for which the number of vectors is planned.
-    random_state : int or None
-    deflation : Deflation or None
-        From an earlier sum of the same matrix.
-
-    Attributes
-    ----------
-    bounds : BoundedValue
-    deterministic : bool
-        Whether the bounds hold with certainty.
-    exhausted : bool
-        Whether :meth:`tighten` has reached its limits.
+    ``product``: ``A @ V``, A of trace 1. ``size``: order of A. ``squares``: ``‖A‖_F²``. ``order``:
+    α of ``f(x) = x^α``, or 1 for ``-x log x``; above 0, not 2. ``failure``: allowed probability
+    that stochastic bounds fail. ``error``: bound on the trace norm of the error of A. ``tol``:
+    width of the entropy for which the number of vectors is planned. ``deflation``: from an earlier
+    sum of the same matrix. ``deterministic``: whether the bounds hold with certainty.
+    ``exhausted``: whether :meth:`tighten` has reached its limits.
     """
 
     def __init__(
@@ -509,7 +436,7 @@ class TraceSum:
         else:
             self._doublings += 1
         stored = 8 * self.size * self._count * self._steps
-        self.exhausted |= self._steps > _MOST_STEPS or stored > _MOST_BYTES
+        self.exhausted |= self._steps > 60 or stored > 2**30
 
     @property
     def _count(self) -> int:

@@ -53,21 +53,11 @@ __all__ = [
 
 @dataclass(frozen=True)
 class ResidualVariance:
-    """Sufficient statistics of ε.
+    """Sufficient statistics of ε."""
 
-    Attributes
-    ----------
-    weight : float
-        n, the sum of the weights.
-    total : float
-        ``Σ_i w_i R_i``.
-    directions : float
-        h.
-    """
-
-    weight: float
-    total: float
-    directions: float
+    weight: float  # n, the sum of the weights
+    total: float  # ``Σ_i w_i R_i``
+    directions: float  # h
 
     def value(self, alpha: float, beta: float) -> float:
         """Return ε."""
@@ -96,9 +86,6 @@ def count_directions(products: Array, weights: Array) -> float:
 # --- effective components -------------------------------------------------------------------------
 
 
-_SAME = 1e-3  # relative difference of responsibilities below which components are equal
-
-
 def effective_weights(
     weights: Array, responsibilities: Array, *, rows: RowPasses = IN_MEMORY
 ) -> Array:
@@ -122,7 +109,8 @@ def effective_weights(
         if sums[m] < 1 and merged:
             continue
         for i, (other, proportion) in enumerate(merged):
-            if differences[m, other] <= _SAME * max(1.0, highest[m]):
+            # relative to the responsibilities: equal components
+            if differences[m, other] <= 1e-3 * max(1.0, highest[m]):
                 merged[i] = (other, proportion + float(proportions[m]))
                 break
         else:
@@ -158,16 +146,9 @@ def _maxima(parts: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
 
 
 _NEGLIGIBLE = 1e-10  # eigenvalues below this fraction of the largest are rounding errors
-_MISSING = 1e-8  # a fraction of the trace above it is outside the coordinates
-# In units of Σ k(x, x). It agrees with the two examples of the paper and with cross-validation on
-# eleven data sets.
-_AUTO_ALPHA = 0.075
-_GRID_SIZE = 9
-_LOG_ALPHA_TOLERANCE = 0.05
+_AUTO_ALPHA = 0.075  # in units of Σ k(x, x); agrees with the paper's examples
 #: coordinates of several components: with more, the largest component absorbs the others
 MIXTURE_RANK = 10
-_PAIRED_ROWS = 500  # rows whose residuals are compared with each other
-_EXTENSION = 100.0  # factor by which a limit of α is moved once if the maximum is there
 
 
 class KernelMixture(KernelEstimator):
@@ -273,14 +254,16 @@ class KernelMixture(KernelEstimator):
         """Return whether the training points have no residuals beyond rounding error."""
         spectrum = self.spectrum_
         missing = spectrum.trace - spectrum.eigenvalues[: self.rank_].sum()
-        return bool(missing <= _MISSING * spectrum.trace)
+        # up to rounding error nothing is outside the coordinates
+        return bool(missing <= 1e-8 * spectrum.trace)
 
     def _residual_variance(self, residuals: Array, sample: Sample) -> ResidualVariance | None:
         """Return the variance outside a rank cut; None if there is no cut."""
         if self._has_all_coordinates():
             return None
         weights, size = sample.multiplicities, sample.sample_size
-        some = np.unique(np.linspace(0, sample.points.n - 1, _PAIRED_ROWS).astype(int))
+        # residuals of 500 rows are compared with each other
+        some = np.unique(np.linspace(0, sample.points.n - 1, 500).astype(int))
         products = self._residual_products(sample, some)
         directions = count_directions(products, sample.passes.take(weights, some))
         total = sample.passes.sum(_weighted_sum, residuals, weights)
@@ -406,6 +389,7 @@ def maximize_alpha(likelihood: Callable[[float], float], low: float, high: float
     issued.
     """
     low, high = np.log(low), np.log(high)
+    tolerance = 0.05
     known: dict[float, float] = {}
 
     def value(log_alpha: float) -> float:
@@ -413,21 +397,22 @@ def maximize_alpha(likelihood: Callable[[float], float], low: float, high: float
             known[log_alpha] = likelihood(float(np.exp(log_alpha)))
         return known[log_alpha]
 
-    for extension in (np.log(_EXTENSION), 0.0):
-        grid = np.linspace(low, high, _GRID_SIZE)
+    # if the maximum is at a limit of α, the limit is moved once
+    for extension in (np.log(100.0), 0.0):
+        grid = np.linspace(low, high, 9)
         at = int(np.argmax([value(log_alpha) for log_alpha in grid]))
-        if 0 < at < _GRID_SIZE - 1:
+        if 0 < at < len(grid) - 1:
             break
         low, high = (low - extension, low) if at == 0 else (high, high + extension)
-    bounds = (grid[max(at - 1, 0)], grid[min(at + 1, _GRID_SIZE - 1)])
+    bounds = (grid[max(at - 1, 0)], grid[min(at + 1, len(grid) - 1)])
     found = minimize_scalar(
         lambda log_alpha: -value(log_alpha),
         bounds=bounds,
         method="bounded",
-        options={"xatol": _LOG_ALPHA_TOLERANCE},
+        options={"xatol": tolerance},
     )
     best = found.x if -found.fun >= value(grid[at]) else grid[at]
-    if at in (0, _GRID_SIZE - 1) and abs(best - grid[at]) <= _LOG_ALPHA_TOLERANCE:
+    if at in (0, len(grid) - 1) and abs(best - grid[at]) <= tolerance:
         end, sense = ("lower", "sharp") if at == 0 else ("upper", "smooth")
         warn(
             f"alpha={np.exp(best):.3g} is the {end} limit of the search, where the leave-one-out "

@@ -28,19 +28,11 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Conditional:
-    """Mixtures of M Gaussians in q dimensions, one per point.
+    """Mixtures of M Gaussians in q dimensions, one per point."""
 
-    Attributes
-    ----------
-    log_responsibilities : array of shape (n, M)
-        log p(m | x).
-    means : array of shape (n, M, q)
-    factors : array of shape (M, q, q)
-        Lower Cholesky factors of the covariances, which do not depend on x.
-    """
-
-    log_responsibilities: Array
-    means: Array
+    log_responsibilities: Array  # log p(m | x), shape (n, M)
+    means: Array  # shape (n, M, q)
+    # lower Cholesky factors of the covariances, which do not depend on x, shape (M, q, q)
     factors: Array
 
     def mean(self) -> Array:
@@ -62,13 +54,7 @@ class Conditional:
     def log_choice(self, corners: Array) -> Array:
         """Return log-probabilities of finitely many values of t, normalized within each component.
 
-        Parameters
-        ----------
-        corners : array of shape (C, q)
-
-        Returns
-        -------
-        array of shape (n, C)
+        ``corners``: shape (C, q).
         """
         logits = np.stack([self._gaussians(corner[None, None]) for corner in corners], axis=2)
         return np.asarray(

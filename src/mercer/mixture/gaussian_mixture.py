@@ -60,23 +60,12 @@ _EMPTY = 1e-200  # the parameters of a component with less weight are not update
 
 @dataclass(frozen=True, eq=False)
 class GaussianMixture:
-    """Parameters of M Gaussians.
+    """Parameters of M Gaussians."""
 
-    Attributes
-    ----------
-    log_weights : array of shape (M,)
-        log ρ.
-    means : array of shape (M, r)
-    factors : array of shape (M, r, r)
-        Lower Cholesky factors of the covariances.
-    residual_variances : array of shape (M,)
-        ε, the variance outside the coordinates.
-    """
-
-    log_weights: Array
-    means: Array
-    factors: Array
-    residual_variances: Array
+    log_weights: Array  # log ρ, shape (M,)
+    means: Array  # shape (M, r)
+    factors: Array  # lower Cholesky factors of the covariances, shape (M, r, r)
+    residual_variances: Array  # ε, the variance outside the coordinates, shape (M,)
 
     @property
     def n_components(self) -> int:
@@ -86,20 +75,11 @@ class GaussianMixture:
 
 @dataclass(frozen=True, eq=False)
 class GaussianMixtureFit:
-    """Result of one run of EM.
-
-    Attributes
-    ----------
-    mixture : GaussianMixture
-    responsibilities : array of shape (n, M)
-        p(m | z_i).
-    lower_bounds : array of shape (iterations,)
-        Penalized log-likelihood after each M step; never decreases.
-    converged : bool
-    """
+    """Result of one run of EM."""
 
     mixture: GaussianMixture
-    responsibilities: Array
+    responsibilities: Array  # p(m | z_i), shape (n, M)
+    # penalized log-likelihood after each M step; never decreases, shape (iterations,)
     lower_bounds: Array
     converged: bool
 
@@ -120,26 +100,13 @@ def weighted_scatter(Z: Array, masses: Array, mean: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class _Totals:
-    """Sufficient statistics of an M step; those of two chunks can be added.
+    """Sufficient statistics of an M step; those of two chunks can be added."""
 
-    Attributes
-    ----------
-    masses : array of shape (M,)
-        n_m.
-    means : array of shape (M, r)
-    scatters : array of shape (M, r, r)
-        S_m.
-    likelihood : float
-        ``Σ_i w_i log p(z_i)`` if the responsibilities are those of a mixture.
-    fingerprints : tuple
-        Hashes of the responsibilities.
-    """
-
-    masses: Array
-    means: Array
-    scatters: Array
-    likelihood: float
-    fingerprints: tuple[bytes, ...]
+    masses: Array  # n_m, shape (M,)
+    means: Array  # shape (M, r)
+    scatters: Array  # S_m, shape (M, r, r)
+    likelihood: float  # ``Σ_i w_i log p(z_i)`` if the responsibilities are those of a mixture
+    fingerprints: tuple[bytes, ...]  # hashes of the responsibilities
 
     @classmethod
     def of(
@@ -212,12 +179,7 @@ def _parameters(
 def log_components(mixture: GaussianMixture, Z: Array, residuals: Array | None = None) -> Array:
     """Return ``log N(z; μ_m, Σ_m) - residual / (2 ε_m)``, of shape (n, M).
 
-    Parameters
-    ----------
-    mixture : GaussianMixture
-    Z : array of shape (n, r)
-    residuals : array of shape (n,) or None
-        ``k(x, x) - |z|²``; None if it is zero for all rows.
+    ``residuals``: ``k(x, x) - |z|²``; None if it is zero for all rows.
     """
     r = Z.shape[1]
     logs = np.empty((len(Z), mixture.n_components))
@@ -266,22 +228,10 @@ def fit_mixture(
 ) -> GaussianMixtureFit:
     """Run MAP EM from initial responsibilities.
 
-    Parameters
-    ----------
-    Z : array of shape (n, r)
-        Kernel coordinates.
-    weights : array of shape (n,)
-        Sample weights.
-    start : array of shape (n, M)
-        Initial responsibilities.
-    alpha, beta : float
-        Parameters of the prior.
-    max_iter : int
-    tol : float
-        Stop when the bound increases by less than this per unit of weight or when the
-        responsibilities do not change.
-    rows : RowPasses
-        Passes over Z, weights and start.
+    ``Z``: kernel coordinates. ``weights``: sample weights. ``start``: initial responsibilities.
+    ``alpha``, ``beta``: parameters of the prior. ``tol``: stop when the bound increases by less
+    than this per unit of weight or when the responsibilities do not change. ``rows``: passes over
+    Z, weights and start.
     """
     found, mixture = rows.sum(_Totals.of, Z, weights, start), None
     total = float(found.masses.sum())
@@ -316,43 +266,19 @@ def _blocks(n: int) -> Iterator[slice]:
 # --- leave-one-out densities ----------------------------------------------------------------------
 
 
-_MIN_DETERMINANT_RATIO = 1e-12  # rounding errors must not make the ratio zero or negative
-
-
 @dataclass(frozen=True, eq=False)
 class LeaveOneOutComponent:
-    """One component, fitted without each row in turn.
+    """One component, fitted without each row in turn."""
 
-    Attributes
-    ----------
-    mean : array of shape (r,)
-        μ, the mean of all rows.
-    factor : array of shape (r, r)
-        Lower Cholesky factor of A.
-    solved : array of shape (r, n)
-        A⁻¹ d for every row.
-    leverages : array of shape (n,)
-        d'A⁻¹d.
-    remaining : array of shape (n,)
-        n' for every row.
-    removed : array of shape (n,)
-        u.
-    total : float
-        n.
-    beta : float
-    residual_variances : array of shape (n,)
-        ε' for every row.
-    """
-
-    mean: Array
-    factor: Array
-    solved: Array
-    leverages: Array
-    remaining: Array
-    removed: Array
-    total: float
+    mean: Array  # μ, the mean of all rows, shape (r,)
+    factor: Array  # lower Cholesky factor of A, shape (r, r)
+    solved: Array  # A⁻¹ d for every row, shape (r, n)
+    leverages: Array  # d'A⁻¹d, shape (n,)
+    remaining: Array  # n' for every row, shape (n,)
+    removed: Array  # u, shape (n,)
+    total: float  # n
     beta: float
-    residual_variances: Array
+    residual_variances: Array  # ε' for every row, shape (n,)
 
     def at(self, Z: Array, residuals: Array | None = None) -> Array:
         """Return log-densities of row i of Z under the fit without row i, of shape (n,)."""
@@ -376,7 +302,8 @@ class LeaveOneOutComponent:
         """Return log-densities given y'A⁻¹y and d'A⁻¹y of the points y = z - μ."""
         step = self.removed / self.remaining
         downdate = self.removed * self.total / self.remaining
-        ratio = np.maximum(1 - downdate * self.leverages, _MIN_DETERMINANT_RATIO)
+        # rounding errors must not make it zero or negative
+        ratio = np.maximum(1 - downdate * self.leverages, 1e-12)
         lengths = lengths + 2 * step * crossed + step**2 * self.leverages
         crossed = crossed + step * self.leverages
         power = self.remaining + self.beta

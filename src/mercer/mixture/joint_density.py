@@ -34,16 +34,8 @@ from mercer.utils.validation import check_real
 
 __all__ = ["JointMixtureDensity"]
 
-_LOW, _HIGH = 1e-4, 1.0  # limits of α in the search, in units of n
-_FEW_ROWS_ALPHA = 0.01  # in units of n, for fewer rows than folds
 _N_FOLDS = 5
 _N_NODES = 400  # of the grid of y
-_MARGIN = 0.5  # of the range of y, on both sides
-_MAX_Y_RANK = 100
-# Scale of the features of x relative to those of y. α smooths both; with equal scales the α that
-# suits the density of y oversmooths its dependence on x (measured: docs/decisions.md).
-_X_WEIGHT = 4.0
-_NEGLIGIBLE = 1e-8  # eigenvalues of y below this fraction of the largest are not used
 
 
 class JointMixtureDensity(RegressorMixin, KernelMixture):  # type: ignore[misc]
@@ -160,7 +152,9 @@ class JointMixtureDensity(RegressorMixin, KernelMixture):  # type: ignore[misc]
         T = self._fit_y(y, None if sample.weights is None else sample.multiplicities)
         Z, total = self._fit_coordinates(sample), sample.sample_size
         residuals = self._training_residuals(Z, sample.passes)
-        self._unit = np.sqrt(total_squared_norm(sample) / total) / _X_WEIGHT
+        # α smooths both; with equal scales the α that suits the density of y oversmooths its
+        # dependence on x
+        self._unit = np.sqrt(total_squared_norm(sample) / total) / 4
         Z, residuals = Z / self._unit, residuals / self._unit**2
         folds = _folds(Z, y)
         has_folds = len(np.unique(folds)) == _N_FOLDS
@@ -175,9 +169,9 @@ class JointMixtureDensity(RegressorMixin, KernelMixture):  # type: ignore[misc]
         if not isinstance(self.alpha, str):
             alpha = float(self.alpha)
         elif not has_folds:
-            alpha = _FEW_ROWS_ALPHA * total
+            alpha = 0.01 * total  # too few rows for cross-validation
         else:
-            alpha = maximize_alpha(likelihood, _LOW * total, _HIGH * total)
+            alpha = maximize_alpha(likelihood, 1e-4 * total, total)
         self._fit_em(np.hstack([Z, T]), sample, alpha, residuals)
         self._levels, self._level_weights = np.array([0.0, 1.0]), np.ones(2)
         if has_folds:
@@ -188,7 +182,7 @@ class JointMixtureDensity(RegressorMixin, KernelMixture):  # type: ignore[misc]
     def _set_nodes(self, y: Array) -> None:
         low, high = float(y.min()), float(y.max())
         if self.y_range is None:
-            margin = _MARGIN * (high - low) if high > low else max(abs(high), 1.0)
+            margin = 0.5 * (high - low) if high > low else max(abs(high), 1.0)
             limits = (low - margin, high + margin)
         else:
             limits = (
@@ -210,12 +204,12 @@ class JointMixtureDensity(RegressorMixin, KernelMixture):  # type: ignore[misc]
             self._y_spectrum = decompose(
                 Sample.of(kernel, points, weights),
                 "variance",
-                min(_MAX_Y_RANK, points.n),
+                min(100, points.n),
                 at_most=True,
                 random_state=self.random_state,
             )
         values = self._y_spectrum.eigenvalues
-        self._y_rank = int((values > _NEGLIGIBLE * values[0]).sum())
+        self._y_rank = int((values > 1e-8 * values[0]).sum())
         self._node_coordinates = self._y_coordinates(self.y_nodes_)
         return self._y_coordinates(y)[0]
 

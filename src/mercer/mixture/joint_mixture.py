@@ -27,9 +27,6 @@ from mercer.utils.types import Array
 
 __all__ = ["JointMixtureClassifier", "JointMixtureRegressor"]
 
-_LOW, _HIGH = 1e-5, 1.0  # limits of α in the search, in units of n (the mean of k(x, x) is 1)
-_FEW_ROWS_ALPHA = 0.01  # in units of n, for fewer than 3 rows
-
 
 class _JointMixture(KernelMixture):
     """A Gaussian mixture of (x, y)."""
@@ -62,9 +59,9 @@ class _JointMixture(KernelMixture):
         if not isinstance(self.alpha, str):
             alpha = float(self.alpha)
         elif len(Z) < 3:
-            alpha = _FEW_ROWS_ALPHA * total
+            alpha = 0.01 * total  # too few rows for cross-validation
         else:
-            alpha = maximize_alpha(likelihood, _LOW * total, _HIGH * total)
+            alpha = maximize_alpha(likelihood, 1e-5 * total, total)
         self._fit_em(joined, sample, alpha, residuals)
         return self
 

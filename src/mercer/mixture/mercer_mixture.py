@@ -25,8 +25,6 @@ from mercer.utils.validation import check_choice, check_integer
 __all__ = ["MercerMixture"]
 
 _BLOCK_NODES = 2048  # nodes whose densities under all leave-one-out fits are in memory
-_LOW, _HIGH = 1e-3, 1.0  # limits of α in the search, in units of Σ k(x, x)
-_MAX_ROUNDS = 4  # of a search for α followed by a refinement of the nodes
 
 
 class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
@@ -253,15 +251,15 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
                 f"n_samples={sample.points.n}. Pass a number for alpha."
             )
         unit = total_squared_norm(sample)
-        alpha, n_nodes = _HIGH * unit, 0
-        for _ in range(_MAX_ROUNDS):  # a smaller α may need more nodes
+        alpha, n_nodes = unit, 0
+        for _ in range(4):  # a smaller α may need more nodes
             mixture = self._run_em(Z, sample, alpha).mixture
             nodes, _ = domain.resolve(self._at_nodes(mixture))
             if len(nodes.log_weights) <= n_nodes:
                 break
             n_nodes = len(nodes.log_weights)
             likelihood = self._leave_one_out_likelihood(Z, sample, domain, nodes)
-            alpha = maximize_alpha(likelihood, _LOW * unit, _HIGH * unit)
+            alpha = maximize_alpha(likelihood, 1e-3 * unit, unit)
         return alpha
 
     def _leave_one_out_likelihood(

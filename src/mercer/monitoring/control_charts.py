@@ -34,16 +34,7 @@ __all__ = [
 
 CHARTS = ("statistic", "ewma", "cusum")
 _N_BLOCKS = 5
-_MIN_GAP = 10  # rows between a block and the training rows
-_MAX_FACTOR = 3.0  # of the allowance
-_BLOCK_LENGTH = 3  # of simulated scores, in correlation times
 _MIN_INDEPENDENT = 12  # observations; with fewer, measured false alarms exceed the promise
-_MIN_BLOCK = 60  # rows: weak, slow changes of the scores accumulate in EWMA and CUSUM
-_PATH = 1000  # rows of a simulated chart
-_RUNS, _MAX_PATH = 5, 10_000  # the same for run lengths, in average run lengths and in rows
-_SIMULATED, _MIN_PATHS = 400_000, 100  # simulated rows and charts
-_MAX_CANDIDATES = 2000  # limits that are tried
-_MIN_DEGREES = 2.0  # of freedom, of a random scale
 
 
 def ewma(scores: Array, smoothing: float, initial: float = 0.0) -> Array:
@@ -77,13 +68,8 @@ def cusum(scores: Array, allowance: float, initial: float = 0.0) -> Array:
 def detection_delay(alarms: Array, start: int, n_consecutive: int = 1) -> int | None:
     """Return the number of rows from ``start`` to the first alarm, None without an alarm.
 
-    Parameters
-    ----------
-    alarms : array of bool
-    start : int
-        Row at which the fault begins.
-    n_consecutive : int
-        Number of alarms in a row that count as a detection; the delay is that of the last of them.
+    ``start``: row at which the fault begins. ``n_consecutive``: number of alarms in a row that
+    count as a detection; the delay is that of the last of them.
     """
     after = np.asarray(alarms, dtype=bool)[start:]
     if n_consecutive > 1:
@@ -143,17 +129,8 @@ def block_paths(
     freedom, and δ a normal one with variance ``2 / independent``, since the levels of the sample
     and of new rows both vary. ν is a third of ``independent``, which is itself an estimate.
 
-    Parameters
-    ----------
-    scores : array of shape (n,)
-        Standardized.
-    length, n_paths : int
-    block : int
-        Length of the blocks.
-    independent : float
-        Number of independent observations among the scores; inf for paths without random scale
-        and level.
-    rng : numpy Generator
+    ``scores``: standardized. ``block``: length of the blocks. ``independent``: number of
+    independent observations among the scores; inf for paths without random scale and level.
 
     References
     ----------
@@ -165,7 +142,7 @@ def block_paths(
     paths = scores[rows.reshape(n_paths, -1)[:, :length]]
     if np.isinf(independent):
         return np.asarray(paths)
-    degrees = max(independent / 3 - 1, _MIN_DEGREES)
+    degrees = max(independent / 3 - 1, 2.0)
     scales = np.sqrt(degrees / rng.chisquare(degrees, size=(n_paths, 1)))
     levels = np.sqrt(2 / independent) * rng.normal(size=(n_paths, 1))
     return np.asarray(scales * (paths + levels))
@@ -177,17 +154,7 @@ def average_run_lengths(paths: Array, limits: Array) -> Array:
     A path that ends before its first alarm counts with the rate of the others: the estimate is the
     number of rows observed divided by the number of alarms, exact for a constant alarm rate.
 
-    Parameters
-    ----------
-    paths : array of shape (n_paths, length)
-        Values of the chart.
-    limits : array of shape (m,)
-        Increasing.
-
-    Returns
-    -------
-    array of shape (m,)
-        Infinity where no path has an alarm.
+    ``paths``: values of the chart. ``limits``: increasing. Infinity where no path has an alarm.
     """
     highest = np.maximum.accumulate(paths, axis=1)
     rows = np.zeros(len(limits))
@@ -204,16 +171,12 @@ def average_run_lengths(paths: Array, limits: Array) -> Array:
 def run_length_limit(paths: Array, average_run_length: float) -> float:
     """Return the smallest limit at which charts have at least the given average run length.
 
-    Parameters
-    ----------
-    paths : array of shape (n_paths, length)
-        Values of the chart in normal operation, from its start. They should be several average run
-        lengths long.
-    average_run_length : float
+    ``paths``: values of the chart in normal operation, from its start. They should be several
+    average run lengths long.
     """
     candidates = np.unique(np.maximum.accumulate(paths, axis=1))
-    if len(candidates) > _MAX_CANDIDATES:
-        candidates = np.quantile(candidates, np.linspace(0, 1, _MAX_CANDIDATES))
+    if len(candidates) > 2000:
+        candidates = np.quantile(candidates, np.linspace(0, 1, 2000))
     lengths = average_run_lengths(paths, candidates)
     reached = np.flatnonzero(lengths >= average_run_length)
     return float(candidates[reached[0]]) if len(reached) else float(candidates[-1])
@@ -224,7 +187,7 @@ def run_length_limit(paths: Array, average_run_length: float) -> float:
 
 def held_out_distances(Z: Array, kernel: str | Kernel, n_lags: int) -> Array:
     """Return the distance of each row from a model fitted without its block of rows."""
-    gap = min(max(n_lags, _MIN_GAP), len(Z) // (4 * _N_BLOCKS))
+    gap = min(max(n_lags, 10), len(Z) // (4 * _N_BLOCKS))
     result = np.empty(len(Z))
     for training, block in held_out_blocks(len(Z), _N_BLOCKS, gap):
         result[block] = KernelDistance.fit(Z[training], kernel)(Z[block])
@@ -238,28 +201,18 @@ class ChartCalibration:
     The score of a row is the cube root of its distance, standardized by mean and standard deviation
     of held-out rows; cube roots of squared distances are nearly normal (Wilson and Hilferty 1931).
 
-    Attributes
-    ----------
-    center, scale : float
-        Mean and standard deviation of the cube roots.
-    smoothing, allowance : float
-        Of EWMA and CUSUM; the allowance is multiplied by the root of the correlation time,
-        at most by 3.
-    limits : dict
-        Limit of each chart, on the scale of the scores.
-    correlation_time : float
-        Rows per independent observation of the statistic.
-    independent : float
-        Number of independent observations.
+    ``center``, ``scale``: mean and standard deviation of the cube roots. ``smoothing``,
+    ``allowance``: of EWMA and CUSUM; the allowance is multiplied by the root of the correlation
+    time, at most by 3.
     """
 
     center: float
     scale: float
     smoothing: float
     allowance: float
-    limits: dict[str, float]
-    correlation_time: float
-    independent: float
+    limits: dict[str, float]  # limit of each chart, on the scale of the scores
+    correlation_time: float  # rows per independent observation of the statistic
+    independent: float  # number of independent observations
 
     @classmethod
     def of(
@@ -283,15 +236,15 @@ class ChartCalibration:
         scale = scale if scale > 0 else 1.0
         scores = (roots - center) / scale
         tau = max(correlation_time(scores), slowest / 2)
-        allowance = allowance * min(float(np.sqrt(tau)), _MAX_FACTOR)
+        allowance = allowance * min(float(np.sqrt(tau)), 3.0)
         independent = max(len(scores) / tau, 3.0)
-        runs = ceil(_RUNS * (average_run_length or 0))
-        length = min(runs, _MAX_PATH) if average_run_length is not None else _PATH
+        length = 1000 if average_run_length is None else min(ceil(5 * average_run_length), 10_000)
+        # weak, slow changes of the scores accumulate in EWMA and CUSUM: blocks of 60 rows
         paths = block_paths(
             scores,
             length,
-            max(_MIN_PATHS, _SIMULATED // length),
-            block=int(min(max(ceil(_BLOCK_LENGTH * tau), _MIN_BLOCK), len(scores))),
+            max(100, 400_000 // length),
+            block=int(min(max(ceil(3 * tau), 60), len(scores))),
             independent=independent,
             rng=np.random.default_rng(0),
         )

@@ -26,31 +26,17 @@ __all__ = [
     "segment_starts",
 ]
 
-_TOLERANCE = 0.01  # of log densities, in nats per column
-
 
 @dataclass(frozen=True)
 class ProcessRows:
-    """Values of a process with their times.
+    """Values of a process with their times."""
 
-    Attributes
-    ----------
-    values : array of shape (n, d)
-        NaN where missing.
-    index : pandas Index
-        Times, or row numbers.
-    names : list of str
-    times : array of shape (n,) or None
-        In seconds, or in the units of a numeric time column; None without times.
-    is_named : bool
-        Whether the names come from a data frame.
-    """
-
-    values: Array
-    index: Any
+    values: Array  # NaN where missing, shape (n, d)
+    index: Any  # times, or row numbers
     names: list[str]
+    # in seconds, or in the units of a numeric time column; None without times, shape (n,)
     times: Array | None
-    is_named: bool
+    is_named: bool  # whether the names come from a data frame
 
     def select(self, names: list[str]) -> ProcessRows:
         """Return the rows with these columns, those of normal operation."""
@@ -67,11 +53,7 @@ class ProcessRows:
 def process_rows(X: Any, time: Hashable | None = None) -> ProcessRows:
     """Validate rows in time order.
 
-    Parameters
-    ----------
-    X : array-like of shape (n, d) or data frame
-    time : column name or None
-        Column with the times; None for a DatetimeIndex or no times.
+    ``time``: name of the column with the times; None for a DatetimeIndex or no times.
     """
     import pandas as pd
 
@@ -93,15 +75,11 @@ def process_rows(X: Any, time: Hashable | None = None) -> ProcessRows:
         index = _as_times(X[time])
         X = X.drop(columns=time)
     check_distinct_names(X.columns)
-    texts = [
-        str(name)
-        for name, dtype in zip(X.columns, X.dtypes, strict=True)
-        if not pd.api.types.is_numeric_dtype(dtype) and not X[name].isna().all()
-    ]
+    texts = [name for name in X.select_dtypes(exclude=["number", "bool"]) if X[name].notna().any()]
     if texts:
         raise ValueError(
-            f"Column {texts[0]!r} is not numeric. Drop it, or pass its name as time if it holds "
-            "the times."
+            f"Column {str(texts[0])!r} is not numeric. Drop it, or pass its name as time if it "
+            "holds the times."
         )
     values = X.to_numpy(dtype=np.float64, na_value=np.nan)
     values = check_array(values, ensure_all_finite="allow-nan", input_name="X")
@@ -111,11 +89,7 @@ def process_rows(X: Any, time: Hashable | None = None) -> ProcessRows:
 def column_statistics(values: Array, names: list[str]) -> tuple[Array, Array, Array]:
     """Return mean, standard deviation and a mask of the columns that vary; the others warn.
 
-    Parameters
-    ----------
-    values : array of shape (n, d)
-        NaN where missing.
-    names : list of str
+    ``values``: NaN where missing.
     """
     counts = (~np.isnan(values)).sum(axis=0)
     if (counts < 2).any():
@@ -191,20 +165,8 @@ def lagged_rows(
 ) -> Array:
     """Return ``[x_t, x_{t-1}, …, x_{t-n_lags}]`` for every row t.
 
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        In time order.
-    n_lags : int
-    starts : array of bool of shape (n,) or None
-        Rows that begin a new segment: earlier rows are unknown to it and to the rows after it.
-    history : array of shape (h, d) or None
-        Rows before the first one.
-
-    Returns
-    -------
-    array of shape (n, (n_lags + 1) d)
-        Unknown values are NaN.
+    ``X``: in time order. ``starts``: rows that begin a new segment: earlier rows are unknown to it
+    and to the rows after it. ``history``: rows before the first one. Unknown values are NaN.
     """
     n, d = X.shape
     result = np.full((n, n_lags + 1, d), np.nan)
@@ -234,12 +196,6 @@ def held_out_blocks(n: int, n_blocks: int, gap: int) -> list[tuple[Array, Array]
     """Return pairs of training rows and held-out rows, for contiguous blocks of n rows.
 
     Rows within ``gap`` of a block are in neither, because they are correlated with it.
-
-    Parameters
-    ----------
-    n : int
-    n_blocks : int
-    gap : int
     """
     bounds = np.linspace(0, n, n_blocks + 1).round().astype(int)
     rows = np.arange(n)
@@ -258,14 +214,8 @@ def choose_lags(X: Array, max_lags: int, n_blocks: int = 5, starts: Array | None
     it. The smallest number is chosen whose mean log density is within one standard error (over
     blocks, of the difference) or 0.01 nats per column of the best.
 
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        Standardized, in time order, without missing values.
-    max_lags : int
-    n_blocks : int
-    starts : array of bool of shape (n,) or None
-        Rows that begin a new segment.
+    ``X``: standardized, in time order, without missing values. ``starts``: rows that begin a new
+    segment.
     """
     d = X.shape[1]
     complete = ~np.isnan(lagged_rows(X, max_lags, starts)).any(axis=1)
@@ -278,7 +228,8 @@ def choose_lags(X: Array, max_lags: int, n_blocks: int = 5, starts: Array | None
     best = int(table.mean(axis=1).argmax())
     loss = table[best] - table
     error = loss.std(axis=1, ddof=1) / np.sqrt(n_blocks)
-    return int(np.flatnonzero(loss.mean(axis=1) <= np.maximum(error, _TOLERANCE * d))[0])
+    # a loss of 0.01 nats per column is negligible
+    return int(np.flatnonzero(loss.mean(axis=1) <= np.maximum(error, 0.01 * d))[0])
 
 
 def _log_density(train: Array, test: Array, d: int) -> float:

@@ -16,16 +16,12 @@ from mercer.eigen import Nystrom
 from mercer.eigen.decompose import decompose
 from mercer.errors import suppress_warnings
 from mercer.kernels import Gaussian, Kernel, Linear, as_kernel
+from mercer.utils.pairwise import row_ranges
 from mercer.utils.types import Array
 
 __all__ = ["KernelDistance", "conditional_fill", "default_kernel", "reduced_distances"]
 
 _MAX_ROWS = 5000  # of a fit; more rows change little
-_MAX_LANDMARKS = 300
-_RIDGE = 0.01  # of the mean variance of the features
-_CHUNK = 4096
-_BANDWIDTH = 0.5  # of the default kernel, in units of √d of the whitened rows
-_FILL_ITERATIONS = 3
 
 
 def default_kernel(dimension: int) -> Kernel:
@@ -33,45 +29,32 @@ def default_kernel(dimension: int) -> Kernel:
 
     The linear part grows with the size of a fault, the Gaussian part sees nonlinear relations.
     """
-    return Linear() * (1 / dimension) + Gaussian(_BANDWIDTH * dimension**0.5)
+    # whitened rows have distances of order √d
+    return Linear() * (1 / dimension) + Gaussian(0.5 * dimension**0.5)
 
 
 @dataclass(frozen=True)
 class KernelDistance:
-    """Distance of lagged rows from normal operation; missing values do not contribute.
+    """Distance of lagged rows from normal operation; missing values do not contribute."""
 
-    Attributes
-    ----------
-    mean : array of shape (d,)
-    precision : array of shape (d, d)
-        Inverse of the Ledoit-Wolf covariance.
-    whitening : array of shape (d, d)
-        From the right: a factor of the precision.
-    feature_distance : FeatureDistance or None
-        None for the linear kernel, whose distance is Mahalanobis'.
-    """
-
-    mean: Array
-    precision: Array
-    whitening: Array
+    mean: Array  # shape (d,)
+    precision: Array  # inverse of the Ledoit-Wolf covariance, shape (d, d)
+    whitening: Array  # from the right: a factor of the precision, shape (d, d)
+    # None for the linear kernel, whose distance is Mahalanobis'
     feature_distance: FeatureDistance | None
 
     @classmethod
     def fit(cls, Z: Array, kernel: str | Kernel) -> KernelDistance:
         """Fit the distance to lagged rows of normal operation.
 
-        Parameters
-        ----------
-        Z : array of shape (n, d)
-            NaN where missing. At most 5,000 rows, evenly spaced, are used.
-        kernel : "auto", "linear", another name, or a Kernel on whitened rows
+        ``Z``: NaN where missing. At most 5,000 rows, evenly spaced, are used.
         """
         if len(Z) > _MAX_ROWS:
             Z = Z[np.linspace(0, len(Z) - 1, _MAX_ROWS).round().astype(int)]
         missing = np.isnan(Z).any()
         filled = np.where(np.isnan(Z), np.nanmean(Z, axis=0), Z) if missing else Z
         mean, precision = _normal_fit(filled)
-        for _ in range(_FILL_ITERATIONS if missing else 0):
+        for _ in range(3 if missing else 0):
             filled = conditional_fill(Z, mean, precision)
             mean, precision = _normal_fit(filled)
         whitening = cholesky(precision, lower=True)
@@ -86,8 +69,7 @@ class KernelDistance:
     def __call__(self, Z: Array) -> Array:
         """Return the distances of lagged rows, with constant memory besides the result."""
         result = np.empty(len(Z))
-        for begin in range(0, len(Z), _CHUNK):
-            rows = slice(begin, begin + _CHUNK)
+        for rows in row_ranges(len(Z), 4096):
             result[rows] = self._complete(conditional_fill(Z[rows], self.mean, self.precision))
         return result
 
@@ -100,19 +82,10 @@ class KernelDistance:
     def contributions(self, Z: Array, groups: Array) -> Array:
         """Return how much the distance decreases if a group of columns is unknown.
 
-        Parameters
-        ----------
-        Z : array of shape (n, d)
-        groups : array of int of shape (d,)
-            Group of each column, from 0.
-
-        Returns
-        -------
-        array of shape (n, number of groups)
+        ``groups``: group of each column, from 0.
         """
         result = np.empty((len(Z), int(groups.max()) + 1))
-        for begin in range(0, len(Z), _CHUNK):
-            rows = slice(begin, begin + _CHUNK)
+        for rows in row_ranges(len(Z), 4096):
             given = Z[rows]
             if self.feature_distance is None and not np.isnan(given).any():
                 result[rows] = reduced_distances(given - self.mean, self.precision, groups)
@@ -136,12 +109,12 @@ def _feature_distance(sample: Sample) -> FeatureDistance:
             "variance",
             sample.points.n,
             center=True,
-            solver=Nystrom(_MAX_LANDMARKS, tolerance=1e-6),
+            solver=Nystrom(300, tolerance=1e-6),
             at_most=True,
         )
     norms = sample.kernel.diagonal(sample.points.data)
     variance = float(norms.mean()) - spectrum.expansion.mean_squared_norm
-    return FeatureDistance.mahalanobis(spectrum.without_points(), _RIDGE * variance)
+    return FeatureDistance.mahalanobis(spectrum.without_points(), 0.01 * variance)
 
 
 def _normal_fit(rows: Array) -> tuple[Array, Array]:
@@ -161,12 +134,7 @@ def conditional_fill(rows: Array, mean: Array, precision: Array) -> Array:
     the missing part J given the others O is ``mean_J - M_JJ⁻¹ M_JO (x_O - mean_O)``; it minimizes
     the Mahalanobis distance of the row.
 
-    Parameters
-    ----------
-    rows : array of shape (n, d)
-        NaN where missing.
-    mean : array of shape (d,)
-    precision : array of shape (d, d)
+    ``rows``: NaN where missing. ``mean``: shape (d,). ``precision``: shape (d, d).
     """
     missing = np.isnan(rows)
     partial = missing.any(axis=1)
@@ -193,16 +161,8 @@ def reduced_distances(centered: Array, precision: Array, groups: Array) -> Array
     group by reconstruction (Alcala and Qin, "Reconstruction-based contribution for process
     monitoring", Automatica 45:1593-1600, 2009).
 
-    Parameters
-    ----------
-    centered : array of shape (n, d)
-    precision : array of shape (d, d)
-    groups : array of int of shape (d,)
-        Group of each column, from 0.
-
-    Returns
-    -------
-    array of shape (n, groups.max() + 1)
+    ``centered``: shape (n, d). ``precision``: shape (d, d). ``groups``: group of each column, from
+    0.
     """
     products = centered @ precision
     result = np.empty((len(centered), int(groups.max()) + 1))

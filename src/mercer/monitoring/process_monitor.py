@@ -30,16 +30,14 @@ from mercer.monitoring.process_data import (
 )
 from mercer.monitoring.process_distance import KernelDistance
 from mercer.utils.estimators import MercerBase, all_or_nothing
+from mercer.utils.pairwise import row_ranges
 from mercer.utils.types import Array
 from mercer.utils.validation import check_choice, check_integer, check_real
 
 __all__ = ["MonitoringStream", "ProcessMonitor"]
 
-_CHUNK = 16_384  # rows whose lagged rows are in memory at the same time
-_MAX_LAGS = 5
 _MIN_ROWS = 50
 _ROWS_PER_COLUMN = 2  # of lagged rows
-_MAX_STEP = 10  # a longer pause, in median time steps, begins a new segment
 _MAX_LAG_ROWS = 3000  # used to choose the number of lags
 
 
@@ -243,7 +241,7 @@ class ProcessMonitor(MercerBase, BaseEstimator):  # type: ignore[misc]
         if self.n_lags != "auto":
             return int(self.n_lags)
         n, d = X.shape
-        largest = min(_MAX_LAGS, n // (_ROWS_PER_COLUMN * d) - 1)
+        largest = min(5, n // (_ROWS_PER_COLUMN * d) - 1)
         if largest < 1:
             return 0
         filled = np.where(np.isnan(X), 0.0, X)
@@ -269,7 +267,8 @@ class ProcessMonitor(MercerBase, BaseEstimator):  # type: ignore[misc]
             if reset:
                 steps = np.diff(rows.times)
                 steps = steps[steps > 0]
-                self._max_step = _MAX_STEP * float(np.median(steps)) if len(steps) else np.inf
+                # a longer pause, in median time steps, begins a new segment
+                self._max_step = 10 * float(np.median(steps)) if len(steps) else np.inf
             starts = segment_starts(rows.times, getattr(self, "_max_step", np.inf))
         if len(starts):
             starts[0] = True
@@ -420,10 +419,7 @@ class MonitoringStream:
     Created by :meth:`mercer.ProcessMonitor.stream`. The stream remembers the last rows for the
     lags, and the values of EWMA and CUSUM.
 
-    Parameters
-    ----------
-    monitor : ProcessMonitor
-        Fitted.
+    ``monitor``: fitted.
     """
 
     def __init__(self, monitor: ProcessMonitor) -> None:
@@ -435,10 +431,7 @@ class MonitoringStream:
     def update(self, X: Any) -> Any:
         """Return the charts of the next rows, as :meth:`mercer.ProcessMonitor.monitor` does.
 
-        Parameters
-        ----------
-        X : array-like of shape (m, d) or data frame
-            Rows that follow those of the previous call.
+        ``X``: rows that follow those of the previous call.
         """
         monitor = self._monitor
         rows = monitor._read_new(X)
@@ -448,8 +441,7 @@ class MonitoringStream:
         if rows.times is not None and len(rows.times):
             self._last_time = float(rows.times[-1])
         distances = np.empty(len(rows.values))
-        for begin in range(0, len(distances), _CHUNK):
-            part = slice(begin, begin + _CHUNK)
+        for part in row_ranges(len(distances), 16_384):  # lagged rows take memory
             distances[part] = self._distances(rows.values[part], starts[part])
         return self._frame(distances, rows.index)
 

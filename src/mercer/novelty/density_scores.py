@@ -29,10 +29,6 @@ from mercer.utils.types import Array
 __all__ = ["NegativeLogDensity", "leave_one_out_scores", "log_sums", "mean_similarity_scores"]
 
 _LARGEST = 1e300  # score of rows with similarity 0 to all others
-_BLOCK = 2**20  # kernel values in memory
-_DENSITY_BLOCK = 100_000
-# If the other rows sum to less, subtracting k(x, x) = 1 from the sum over all rows is inaccurate.
-_ISOLATED = 0.01
 _ISOLATED_BLOCK = 5000  # isolated rows that are compared pair by pair
 
 
@@ -68,20 +64,14 @@ def log_sums(
 ) -> tuple[Array, Array]:
     """Return ``log Σ_j w_j k(x_i, y_j)`` and the total weight ``Σ_j w_j`` for every row i.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    points, reference : Points
-    weights : array, one entry per reference row
-    own : int array or None
-        Index of each row among the reference rows, or -1: one unit of its weight is left out.
+    ``own``: index of each row among the reference rows, or -1: one unit of its weight is left out.
     """
     totals = np.full(points.n, weights.sum())
     if own is None:
         return log_cross_sums(kernel, points, reference, weights)[1], totals
     tiles = kernel.log_tiles(points.data, reference.data)
     sums = np.empty(points.n)
-    for rows in row_ranges(points.n, _BLOCK // max(reference.n, 1)):
+    for rows in row_ranges(points.n, 2**20 // max(reference.n, 1)):
         logs = tiles(rows, slice(0, reference.n), None).astype(np.float64, copy=False)
         mine = own[rows]
         at = np.flatnonzero(mine >= 0)
@@ -97,19 +87,9 @@ def log_sums(
 def leave_one_out_scores(data: Any, kernel: Kernel, reference: Array | None = None) -> Array:
     """Return minus the logarithm of each row's mean similarity to the other rows.
 
-    Parameters
-    ----------
-    data : array of shape (n, d) or data frame
-        For an array the kernel must be a density kernel (Gaussian, Laplacian, Matern or a sum of
-        them).
-    kernel : Kernel
-        A fitted kernel with k(x, x) = 1.
-    reference : int array or None
-        Indices of the rows to compare with, without repetition; None for all.
-
-    Returns
-    -------
-    array of shape (n,)
+    ``data``: for an array the kernel must be a density kernel (Gaussian, Laplacian, Matern or a sum
+    of them). ``kernel``: a fitted kernel with k(x, x) = 1. ``reference``: indices of the rows to
+    compare with, without repetition; None for all.
     """
     n = len(data)
     reference = np.arange(n) if reference is None else np.asarray(reference)
@@ -129,11 +109,7 @@ def leave_one_out_scores(data: Any, kernel: Kernel, reference: Array | None = No
 def mean_similarity_scores(data: Any, kernel: Kernel, reference: Any) -> Array:
     """Return minus the logarithm of each row's mean similarity to the reference rows.
 
-    Parameters
-    ----------
-    data, reference : arrays of shape (n, d) and (m, d), or data frames
-    kernel : Kernel
-        As in :func:`leave_one_out_scores`.
+    ``data, reference``: shape (n, d). ``kernel``: as in :func:`leave_one_out_scores`.
     """
     if hasattr(data, "iloc"):
         new, points = Points(data, "objects"), Points(reference, "objects")
@@ -156,10 +132,7 @@ def _log_means(data: Array, reference: Array, kernel: Kernel) -> Array:
     """
     with suppress_warnings():  # the kernel is given
         density = ParzenDensity(kernel=kernel).fit(reference)
-        blocks = [
-            density.score_samples(data[i : i + _DENSITY_BLOCK])
-            for i in range(0, len(data), _DENSITY_BLOCK)
-        ]
+        blocks = [density.score_samples(data[rows]) for rows in row_ranges(len(data), 100_000)]
     return np.asarray(np.concatenate(blocks) + kernel.log_normalizer(data.shape[1]))
 
 
@@ -167,11 +140,11 @@ def _vector_scores(data: Array, kernel: Kernel, reference: Array) -> Array:
     log_means = _log_means(data, data[reference], kernel)
     m = len(reference)
     sums = m * np.exp(log_means[reference]) - 1
-    isolated = reference[sums < _ISOLATED]
+    isolated = reference[sums < 0.01]  # subtracting k(x, x) = 1 lost digits
     with np.errstate(divide="ignore", invalid="ignore"):
         log_means[reference] = np.log(sums / (m - 1))
-    for start in range(0, len(isolated), _ISOLATED_BLOCK):
-        group = isolated[start : start + _ISOLATED_BLOCK]
+    for rows in row_ranges(len(isolated), _ISOLATED_BLOCK):
+        group = isolated[rows]
         # pairs within the group, without the rows themselves, and a density of all other rows
         points = Points(data[group])
         found, _ = log_sums(kernel, points, points, np.ones(len(group)), np.arange(len(group)))

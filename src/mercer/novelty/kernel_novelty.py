@@ -50,7 +50,6 @@ _STATISTICS = (
 _MANY_COLUMNS = 100  # from which "auto" is the Mahalanobis distance
 _DECOMPOSED = ("mixture", "spe", "t2", "combined")  # need eigenvectors of the kernel matrix
 _MAX_DECOMPOSED = 1000  # rows
-_N_FOLDS = 10
 _MAX_CALIBRATION_ROWS = 20_000
 
 
@@ -249,7 +248,7 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         self, X: Any, sample_weight: Any, calibration_weight: Any, rng: np.random.Generator
     ) -> _Rows:
         """Return rows with positive weight, in memory; chooses what is compared."""
-        self._kernel_by_rule = self.kernel == "auto" if isinstance(self.kernel, str) else False
+        self._kernel_by_rule = isinstance(self.kernel, str) and self.kernel == "auto"
         compared: Any = "vectors"
         if not self._kernel_by_rule:
             kernel = as_kernel(self.kernel)
@@ -313,9 +312,9 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
     def _cross_scores(self, sample: Sample) -> Array:
         """Return the score of every row from a fit to other rows."""
         n = sample.points.n
-        fold = np.random.default_rng(self.random_state).permutation(np.arange(n) % _N_FOLDS)
+        fold = np.random.default_rng(self.random_state).permutation(np.arange(n) % 10)
         found = np.empty(n)
-        for k in range(min(_N_FOLDS, n)):
+        for k in range(min(10, n)):
             rest, held_out = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
             weights = None if sample.weights is None else sample.unit * sample.weights[rest]
             part = self._fitted_sample(sample.points.take(rest), weights)

@@ -30,11 +30,6 @@ __all__ = [
     "leave_one_out_scale_ratios",
 ]
 
-_BLOCK = 2**20  # entries of rows that are standardized at a time
-_ROUNDING = 1e-9  # relative rounding error of variances
-_MIN_SHRINKAGE = 1e-6
-_MIN_REMAINING = 1e-9  # rounding errors must not make 1 - leverage zero or negative
-
 
 @dataclass
 class Mahalanobis:
@@ -59,7 +54,7 @@ class Mahalanobis:
     def __call__(self, points: Points) -> Array:
         """Return the squared distance of every row."""
         found = np.empty(points.n)
-        for rows in row_ranges(points.n, _BLOCK // len(self.scales)):
+        for rows in row_ranges(points.n, 2**20 // len(self.scales)):
             X = points.data[rows].astype(np.float64)
             found[rows] = self.model.distances(X / self.scales)
         return found
@@ -83,7 +78,8 @@ def leave_one_out_scale_ratios(X: Array, weights: Array, scales: Array) -> Array
     squares = (X - mean) ** 2 / scales**2
     # variance without the row, in units of the variance of all rows
     variances = total / (total - 1) - squares * total / (total - 1) ** 2
-    constant = variances <= _ROUNDING * total / (total - 1)  # such columns have the scale 1
+    # up to rounding error; such columns have the scale 1
+    constant = variances <= 1e-9 * total / (total - 1)
     return np.asarray(np.where(constant, scales**2, 1 / np.where(constant, 1.0, variances)))
 
 
@@ -117,7 +113,7 @@ class ShrunkGaussian:
         mean_variance = float(values.sum() / d) or 1.0
         squares = float(values @ values)
         amount = shrinkage(X - mean, weights, float(values.sum()), squares)
-        amount = max(amount, _MIN_SHRINKAGE)
+        amount = max(amount, 1e-6)
         floor = amount * mean_variance
         return cls(mean, axes, (1 - amount) * values + floor, floor, amount, total)
 
@@ -134,14 +130,10 @@ class ShrunkGaussian:
     def leave_one_out(self, X: Array, ratios: Array) -> Array:
         """Return the squared distances of the rows of the fit, each from a fit without it.
 
-        Parameters
-        ----------
-        X : array of shape (n, d)
-            Rows of the fit, divided by the standard deviations s of the columns.
-        ratios : array of shape (n, d)
-            ``(s / s')²`` with the deviations s' without each row. Since the rows are divided by s,
-            the multiple of the identity in C is then that of ``(s' / s)²``. The change of q is
-            computed to first order.
+        ``X``: rows of the fit, divided by the standard deviations s of the columns. ``ratios``:
+        ``(s / s')²`` with the deviations s' without each row. Since the rows are divided by s, the
+        multiple of the identity in C is then that of ``(s' / s)²``. The change of q is computed to
+        first order.
         """
         smaller = self._with_reduced_floor()
         distances = smaller.distances(X)
@@ -170,30 +162,21 @@ class ShrunkGaussian:
 def leave_one_out_distances(distances: Array, total: float, factor: float = 1.0) -> Array:
     """Return the squared distances of rows from a fit without one unit of each.
 
-    Parameters
-    ----------
-    distances : array of shape (n,)
-        Of rows that the fit includes, with ``a (W - 1) / W`` for a.
-    total : float
-        Total weight W of the fit.
-    factor : float
-        1 - s: the coefficient of the sample covariance in C.
+    ``distances``: of rows that the fit includes, with ``a (W - 1) / W`` for a. ``total``: total
+    weight W of the fit. ``factor``: 1 - s: the coefficient of the sample covariance in C.
     """
     if total <= 1:
         return distances
-    remaining = np.maximum(1 - factor * distances / (total - 1), _MIN_REMAINING)
+    # rounding errors must not make 1 - leverage zero or negative
+    remaining = np.maximum(1 - factor * distances / (total - 1), 1e-9)
     return np.asarray(total / (total - 1) * distances / remaining)
 
 
 def shrinkage(centered: Array, weights: Array, trace: float, squares: float) -> float:
     """Return the shrinkage δ of Ledoit and Wolf, for rows with multiplicities.
 
-    Parameters
-    ----------
-    centered : array of shape (n, d)
-    weights : array of shape (n,)
-    trace, squares : float
-        Of the covariance C: its trace and the sum of its squared entries.
+    ``centered``: shape (n, d). ``trace``, ``squares``: of the covariance C: its trace and the sum
+    of its squared entries.
     """
     d, total = centered.shape[1], float(weights.sum())
     distance = squares / d - (trace / d) ** 2  # ‖C - (tr C / d) I‖² per column

@@ -16,12 +16,8 @@ from mercer.utils.types import Array
 
 __all__ = ["NeighborDistance", "nth_smallest", "regular_rows"]
 
-_LARGEST = 1e300  # squared distance of rows whose kernel value underflows
 _BLOCK = 2**20  # kernel values per block
 _CHUNK = 2**16  # rows that are prepared at a time
-_MIN_NEIGHBORS = 10
-_NEIGHBOR_FRACTION = 0.02
-_TRIMMED = 0.1  # fraction of the rows that a robust fit leaves out
 _ROUNDING = 1e-9  # relative rounding error of scores
 
 
@@ -50,15 +46,9 @@ class NeighborDistance:
     ) -> tuple[Self, Array]:
         """Use all rows of a sample, or its regular ones, as reference.
 
-        Parameters
-        ----------
-        sample : Sample
-        regular : bool array of shape (n,) or None
-        ratios : array of shape (n, d) or None
-            For a Gaussian kernel with bandwidths proportional to the standard deviations of the
-            columns: their squared ratio to the deviations without each row.
-        n_neighbors : float or None
-            At most half of the rows; None for 2 % of the rows, at least 10.
+        ``regular``: shape (n,). ``ratios``: for a Gaussian kernel with bandwidths proportional to
+        the standard deviations of the columns: their squared ratio to the deviations without each
+        row. ``n_neighbors``: at most half of the rows; None for 2 % of the rows, at least 10.
         """
         weights = sample.multiplicities
         kept = np.arange(sample.points.n) if regular is None else np.flatnonzero(regular)
@@ -95,7 +85,7 @@ def neighbor_count(total: float, wanted: float | None = None) -> float:
     """Return the number of neighbors: 2 % of the rows, at least 10, if none is given."""
     if wanted is not None:
         return float(min(wanted, ceil(total / 2)))
-    return float(max(min(_MIN_NEIGHBORS, ceil(total / 2)), round(_NEIGHBOR_FRACTION * total)))
+    return float(max(min(10, ceil(total / 2)), round(0.02 * total)))
 
 
 def nth_smallest(values: Array, weights: Array, mass: float) -> Array:
@@ -141,7 +131,7 @@ def _squared_distances(
             values *= -2
         values += norms
         values += own[rows, None]
-        yield rows, np.clip(values, 0, _LARGEST, out=values)
+        yield rows, np.clip(values, 0, 1e300, out=values)  # finite if kernel values underflow
 
 
 def _scaled_squares(
@@ -173,6 +163,6 @@ def regular_rows(sample: Sample) -> Array:
     _, scores = NeighborDistance.fit(sample)
     weights = sample.multiplicities
     order = np.argsort(scores, kind="stable")
-    reached = np.cumsum(weights[order]) >= (1 - _TRIMMED) * (1 - _ROUNDING) * weights.sum()
+    reached = np.cumsum(weights[order]) >= 0.9 * (1 - _ROUNDING) * weights.sum()
     largest = scores[order][int(np.argmax(reached))]
     return np.asarray(scores <= largest + _ROUNDING * abs(largest))  # ties are kept

@@ -33,11 +33,7 @@ from mercer.utils.types import Array
 
 __all__ = ["FittedStatistic", "MixtureScore", "automatic_kernel", "fit_statistic"]
 
-_CLEAN_NEIGHBORS = 5.0  # if training rows are not trimmed
 _DISTANCE_RULE = ("median-distance", 0.5**0.5)
-_VARIANCE = 0.7  # fraction of the variance within the components, by default
-# Relative to the mean squared norm of the centered rows. The value of MercerMixture.
-_RIDGE = 0.075
 
 #: the statistic of new points, and those of the reference rows, each from a fit without it
 FittedStatistic = tuple[Callable[[Points], Array], Array | None]
@@ -52,23 +48,16 @@ def fit_statistic(
 ) -> FittedStatistic:
     """Fit a statistic by its name.
 
-    Parameters
-    ----------
-    name : str
-        As in :class:`mercer.KernelNovelty`, except "auto".
-    sample : Sample
-    regular : bool array of shape (n,) or None
-        Rows to which the statistic is fitted; None for all, which are known to be normal.
-    n_components : int, float or None
-    is_scaled : bool
-        Whether the bandwidths are proportional to the standard deviations of the columns.
+    ``name``: as in :class:`mercer.KernelNovelty`, except "auto". ``regular``: rows to which the
+    statistic is fitted; None for all, which are known to be normal. ``is_scaled``: whether the
+    bandwidths are proportional to the standard deviations of the columns.
     """
     if name == "neighbors":
         ratios = None
         if is_scaled:
             X, weights = sample.points.data.astype(np.float64), sample.multiplicities
             ratios = leave_one_out_scale_ratios(X, weights, column_scales(X, weights))
-        few = _CLEAN_NEIGHBORS if regular is None else None
+        few = 5.0 if regular is None else None  # all rows are normal: closer neighbors suffice
         return NeighborDistance.fit(sample, regular, ratios, few)
     if name == "mahalanobis":
         return Mahalanobis.fit(sample, regular)
@@ -78,7 +67,7 @@ def fit_statistic(
         if n_components not in (None, 1):
             return MixtureScore.fit(sample, regular, n_components), None
         return feature_gaussian(sample, regular)
-    count = _VARIANCE if n_components is None else n_components
+    count = 0.7 if n_components is None else n_components
     spectrum = _decomposed(_regular(sample, regular), count)
     kinds = {
         "spe": FeatureDistance.spe,
@@ -106,7 +95,7 @@ def feature_gaussian(sample: Sample, regular: Array | None = None) -> FittedStat
     part = _regular(sample, regular)
     spectrum = _decomposed(part, part.points.n)
     total = spectrum.total_weight
-    ridge = _RIDGE * spectrum.trace / total
+    ridge = 0.075 * spectrum.trace / total  # as in MercerMixture
     distance = FeatureDistance.mahalanobis(spectrum, ridge)
     own = distance(sample.points)
     kept = slice(None) if regular is None else regular

@@ -19,6 +19,7 @@ from mercer.population.measures import Mixture, as_measure
 from mercer.population.operator import MAX_MONOMIALS, PolynomialOperator, PopulationOperator
 from mercer.utils.types import Array
 from mercer.utils.validation import check_integer
+from mercer.utils.weights import effective_size
 
 __all__ = [
     "Comparison",
@@ -68,11 +69,6 @@ def degree_of(kernel: Linear | Polynomial) -> int:
 
 
 # --- comparison -----------------------------------------------------------------------------------
-
-
-# Components selected by entropy may have any rank; the search covers this many.
-_N_SEARCHED = 50
-_TOLERANCE = 3e-3
 
 
 @dataclass(frozen=True)
@@ -194,7 +190,8 @@ def compare(estimator: Any, measure: Any) -> Comparison:
             f"{measure.dimension} dimensions. Use a measure of the same dimension."
         )
     by_order = spectrum.target == "variance"
-    n_searched = spectrum.n_components if by_order else max(_N_SEARCHED, spectrum.n_components)
+    # components selected by entropy may have any rank
+    n_searched = spectrum.n_components if by_order else max(50, spectrum.n_components)
     operator = operator_of(
         spectrum.kernel, measure, center=spectrum.centered, n_components=n_searched
     )
@@ -203,7 +200,8 @@ def compare(estimator: Any, measure: Any) -> Comparison:
         rows = columns = np.arange(min(correlations.shape))
     else:
         rows, columns = linear_sum_assignment(correlations, maximize=True)
-    n = _effective_size(spectrum)
+    weights = spectrum.weights
+    n = spectrum.total_weight if weights is None else effective_size(weights)
     return Comparison(
         spectrum.operator_eigenvalues[rows],
         operator.eigenvalues[columns],
@@ -223,16 +221,10 @@ def _correlations(spectrum: Spectrum, operator: PopulationOperator) -> Array:
         both = np.concatenate([population, sample], axis=1)
         return np.asarray(sample[:, :, None] * both[:, None, :])
 
-    inner = operator.measure.expectation(products, tolerance=_TOLERANCE)
+    inner = operator.measure.expectation(products, tolerance=3e-3)
     k = operator.n_components
     correlations = inner[:, :k] / np.sqrt(np.diag(inner[:, k:]))[:, None]
     return np.minimum(np.abs(correlations), 1.0)
-
-
-def _effective_size(spectrum: Spectrum) -> float:
-    if spectrum.weights is None:
-        return spectrum.total_weight
-    return float(spectrum.weights.sum() ** 2 / (spectrum.weights**2).sum())
 
 
 # --- separated parts ------------------------------------------------------------------------------

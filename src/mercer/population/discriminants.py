@@ -103,8 +103,8 @@ class PolynomialDiscriminant:
         features = PolynomialFeatures(dimensions[0], degree, constant)
         self.exponents = features.exponents
         found = [measure.monomial_moments(self.exponents) for measure in self.measures]
-        means = np.array([mean for mean, _ in found])
-        within = np.tensordot(self.priors, np.array([covariance for _, covariance in found]), 1)
+        means, covariances = map(np.array, zip(*found, strict=True))
+        within = np.tensordot(self.priors, covariances, 1)
         shifts = means - self.priors @ means
         two_classes = len(means) == 2
         spread = means[1:] - means[:1] if two_classes else np.sqrt(self.priors)[:, None] * shifts
@@ -154,12 +154,6 @@ def _best_directions(within: Array, spread: Array) -> tuple[Array, Array]:
     _, roots, axes = np.linalg.svd(spread @ whitening, full_matrices=False)
     positive = roots > _RANK_TOLERANCE * roots[0]
     return (whitening @ axes[positive].T).T, roots[positive] ** 2
-
-
-_NEGLIGIBLE = 1e-8  # eigenvalues below this fraction of the trace are dropped
-_MAX_NODES = 2**15
-_TOLERANCE = 1e-6  # of second moments, relative to the largest eigenvalue
-_CORRELATION_TOLERANCE = 1e-3
 
 
 class KernelDiscriminant:
@@ -241,7 +235,7 @@ class KernelDiscriminant:
             as_kernel(kernel), mixture, center=True, n_components=check_integer(rank, "rank")
         )
         self.kernel = self.operator.kernel
-        usable = self.operator.eigenvalues > _NEGLIGIBLE * self.operator.trace
+        usable = self.operator.eigenvalues > 1e-8 * self.operator.trace
         self.rank = max(1, int(np.count_nonzero(usable)))
         moments, self.error = _class_moments(self.priors, self.measures, self._coordinates)
         self.ridge = regularization * moments.scale if ridge is None else float(ridge)
@@ -277,7 +271,7 @@ def _class_moments(
         return np.vstack([weighted.sum(axis=0), Z.T @ weighted])
 
     for prior, measure in zip(priors, measures, strict=True):
-        found, error, _ = measure.integrate(moments, _TOLERANCE, _MAX_NODES)
+        found, error, _ = measure.integrate(moments, 1e-6, 2**15)
         means.append(found[0])
         within = within + prior * (found[1:] - np.outer(found[0], found[0]))
         errors.append(float(error.max()))
@@ -395,7 +389,5 @@ def _correlations(estimator: Any, population: KernelDiscriminant, count: int) ->
         f, g = estimator.transform(X)[:, :count], population(X)[:, :count]
         return np.stack([f, g, f * f, g * g, f * g], axis=1)
 
-    f, g, ff, gg, fg = population.operator.measure.expectation(
-        moments, tolerance=_CORRELATION_TOLERANCE
-    )
+    f, g, ff, gg, fg = population.operator.measure.expectation(moments, tolerance=1e-3)
     return np.minimum(np.abs(fg - f * g) / np.sqrt((ff - f**2) * (gg - g**2)), 1.0)

@@ -24,36 +24,23 @@ from mercer.utils.validation import check_integer
 
 __all__ = ["CenteringEffect", "DegreeEffect", "DegreeRow", "centering_effect", "degree_effect"]
 
-_EXTREME_FRACTION = 0.01  # of the points count as extreme
-_DOMINANT_FRACTION = 0.5  # of a component: extreme points with more dominate it
 _GOOD_SEPARATION = 0.5
-_SIMILAR_SEPARATION = 0.02
 _MAX_GRAM_ROWS = 2000
 
 
 @dataclass(frozen=True)
 class DegreeRow:
-    """The effect of one degree of the polynomial kernel.
-
-    Attributes
-    ----------
-    degree : int
-    explained : float
-        Fraction of the trace in the first two components.
-    extreme_fraction : float
-        Fraction of the variance of the first component that is due to the 1 % of the points that
-        are farthest out: from the origin or, with ``center=True``, from the mean.
-    relative_error : float
-        ``√((E φ⁴ - 1)/n)``, the relative standard error of the first eigenvalue.
-    separation : float or None
-        Squared canonical correlation between the ranks of the first two components and the
-        classes. Ranks are used because powers stretch a component but preserve its order.
-    """
+    """The effect of one degree of the polynomial kernel."""
 
     degree: int
-    explained: float
+    explained: float  # fraction of the trace in the first two components
+    # fraction of the variance of the first component that is due to the 1 % of the points that
+    # are farthest out: from the origin or, with ``center=True``, from the mean
     extreme_fraction: float
+    # ``√((E φ⁴ - 1)/n)``, the relative standard error of the first eigenvalue
     relative_error: float
+    # squared canonical correlation between the ranks of the first two components and the
+    # classes. Ranks are used because powers stretch a component but preserve its order
     separation: float | None
 
 
@@ -165,7 +152,7 @@ def _degree_row(
     squares = functions[:, 0] ** 2
     n = len(X)
     distances = ((X - center * X.mean(axis=0)) ** 2).sum(axis=1)
-    extreme = np.argsort(-distances, kind="stable")[: int(np.ceil(_EXTREME_FRACTION * n))]
+    extreme = np.argsort(-distances, kind="stable")[: int(np.ceil(0.01 * n))]
     fourth = float((squares**2).mean())
     return DegreeRow(
         int(degree),
@@ -211,23 +198,13 @@ def _mirror_overlap(X: Array) -> float:
 def _degree_conclusion(rows: tuple[DegreeRow, ...], overlap: float, constant: float) -> str:
     sentences = []
     if rows[0].separation is not None:
-        reached = max(row.separation or 0.0 for row in rows)
-        # among similar degrees the lowest is the least sensitive to outliers
-        best = next(row for row in rows if (row.separation or 0.0) > reached - _SIMILAR_SEPARATION)
-        if reached < _GOOD_SEPARATION:
-            sentences.append("No degree separates the classes well.")
-        else:
-            sentences.append(
-                f"Degree {best.degree} separates the classes ({best.separation:.2f} of 1), and no "
-                "other does much better."
-            )
-        sentences += _parity_conclusion(rows)
+        sentences += _separation_conclusion(rows)
     elif constant == 0 and overlap > _GOOD_SEPARATION:
         sentences.append(
             f"The sample is similar to its mirror image ({overlap:.2f} of 1): even degrees map "
             "opposite sides onto each other, odd degrees separate them."
         )
-    dominated = [row.degree for row in rows if row.extreme_fraction > _DOMINANT_FRACTION]
+    dominated = [row.degree for row in rows if row.extreme_fraction > 0.5]
     if dominated:
         sentences.append(
             f"From degree {min(dominated)} on, 1 % of the points make up more than half of the "
@@ -241,9 +218,23 @@ def _degree_conclusion(rows: tuple[DegreeRow, ...], overlap: float, constant: fl
     return " ".join(sentences)
 
 
+def _separation_conclusion(rows: tuple[DegreeRow, ...]) -> list[str]:
+    reached = max(row.separation or 0.0 for row in rows)
+    if reached < _GOOD_SEPARATION:
+        return ["No degree separates the classes well."]
+    # among similar degrees the lowest is the least sensitive to outliers
+    best = next(row for row in rows if (row.separation or 0.0) > reached - 0.02)
+    return [
+        f"Degree {best.degree} separates the classes ({best.separation:.2f} of 1), and no other "
+        "does much better.",
+        *_parity_conclusion(rows),
+    ]
+
+
 def _parity_conclusion(rows: tuple[DegreeRow, ...]) -> list[str]:
-    odd = [row.separation or 0.0 for row in rows if row.degree % 2]
-    even = [row.separation or 0.0 for row in rows if row.degree % 2 == 0]
+    odd, even = (
+        [row.separation or 0.0 for row in rows if row.degree % 2 == rest] for rest in (1, 0)
+    )
     if not odd or not even:
         return []
     if max(odd) > _GOOD_SEPARATION > max(even):
@@ -257,7 +248,6 @@ def _parity_conclusion(rows: tuple[DegreeRow, ...]) -> list[str]:
 
 
 _NEARLY_ONE = 0.95  # correlations from here on count as equality
-_N_COMPARED = 3  # leading components that the conclusion compares
 
 
 @dataclass(frozen=True)
@@ -396,12 +386,12 @@ def _centering_conclusion(
         sentences.append(
             "The first uncentered component is nearly constant, and centering removes it."
         )
-    next_ones = np.diag(matches, 1)[:_N_COMPARED]
+    next_ones = np.diag(matches, 1)[:3]
     if len(next_ones) and next_ones.min() > _NEARLY_ONE:
         sentences.append(
             "Every other component moves up by one, with little change except for its mean."
         )
-    elif np.diag(matches)[:_N_COMPARED].min() > _NEARLY_ONE:
+    elif np.diag(matches)[:3].min() > _NEARLY_ONE:
         sentences.append("The leading components change little, except for their means.")
     else:
         sentences.append("Centering mixes the leading components.")

@@ -46,10 +46,6 @@ __all__ = [
     "secular_eigenvalues",
 ]
 
-# Eigenvalues that agree to this relative precision count as one pole of the secular equation.
-_SAME_POLE = 1e-13
-_BISECTIONS = 120
-
 
 def centered_matrix(eigenvalues: Array, means: Array) -> Array:
     r"""Return ``M̃ = Λ^½ (I - μμ') Λ^½``, whose eigenvalues are those of the centered operator.
@@ -104,14 +100,15 @@ def secular_eigenvalues(eigenvalues: Array, means: Array) -> Array:
     poles, squares = poles[coupled], squares[coupled]
     if len(poles) == 0:
         return np.sort(np.array(unchanged))[::-1]
-    starts = np.flatnonzero(np.r_[True, poles[1:] < poles[:-1] * (1 - _SAME_POLE)])
+    # eigenvalues that agree up to rounding error count as one pole of the secular equation
+    starts = np.flatnonzero(np.r_[True, poles[1:] < poles[:-1] * (1 - 1e-13)])
     repeated = np.ones(len(poles), dtype=bool)
     repeated[starts] = False
     unchanged += list(poles[repeated])
     strengths = np.add.reduceat(poles * squares, starts)
     poles = poles[starts]
     upper, lower = poles, np.r_[poles[1:], 0.0]
-    for _ in range(_BISECTIONS):
+    for _ in range(120):
         middle = (upper + lower) / 2
         with np.errstate(divide="ignore"):
             value = 1 - (strengths / (poles - middle[:, None])).sum(axis=1)
@@ -121,9 +118,6 @@ def secular_eigenvalues(eigenvalues: Array, means: Array) -> Array:
 
 
 # --- Hermite functions ----------------------------------------------------------------------------
-
-
-_RESCALING = 1e100
 
 
 def damped_hermite(y: Array, log_factor: Array, count: int) -> Array:
@@ -147,10 +141,11 @@ def damped_hermite(y: Array, log_factor: Array, count: int) -> Array:
             values[:, i] = current * np.exp(exponent)
         step = np.sqrt(2 / (i + 1)) * y * current - np.sqrt(i / (i + 1)) * previous
         previous, current = current, step
-        huge = np.abs(current) > _RESCALING
-        previous[huge] /= _RESCALING
-        current[huge] /= _RESCALING
-        exponent[huge] += np.log(_RESCALING)
+        huge = np.abs(current) > 1e100
+        sizes = np.abs(current[huge])
+        previous[huge] /= sizes
+        current[huge] /= sizes
+        exponent[huge] += np.log(sizes)
     return values
 
 
@@ -159,43 +154,23 @@ def damped_hermite(y: Array, log_factor: Array, count: int) -> Array:
 
 @dataclass(frozen=True)
 class Factor:
-    """Eigenpairs on one block of coordinates, largest eigenvalue first.
-
-    Attributes
-    ----------
-    eigenvalues, means : arrays of shape (k,)
-    functions : callable
-        Takes points of the full space and an integer m; returns the first m eigenfunctions of this
-        block, shape (n, m). Picklable.
-    error : float
-        Bound on the error of every eigenvalue.
-    omitted : float
-        Bound on the eigenvalues that are not among these; 0 if there are none.
-    potential : float or None
-        ``E k(X, Y)`` of the block; None to compute it from the eigenpairs.
-    """
+    """Eigenpairs on one block of coordinates, largest eigenvalue first."""
 
     eigenvalues: Array
     means: Array
+    # takes points of the full space and an integer m; returns the first m eigenfunctions of this
+    # block, shape (n, m). Picklable
     functions: Callable[[Array, int], Array]
-    error: float = 0.0
-    omitted: float = 0.0
+    error: float = 0.0  # bound on the error of every eigenvalue
+    omitted: float = 0.0  # bound on the eigenvalues that are not among these; 0 if there are none
+    # ``E k(X, Y)`` of the block; None to compute it from the eigenpairs
     potential: float | None = None
 
 
 def largest_products(sequences: Sequence[Array], count: int) -> tuple[Array, Array]:
     """Return the largest products of one entry per decreasing sequence of positive numbers.
 
-    Parameters
-    ----------
-    sequences : d arrays, each decreasing
-    count : int
-        Maximal number of products.
-
-    Returns
-    -------
-    products : array of shape (m,), decreasing
-    indices : int array of shape (m, d)
+    ``count``: maximal number of products.
 
     Notes
     -----
@@ -549,13 +524,8 @@ def normal_factor(ratio: float, count: int, coordinate: Callable[[Array], Array]
     The means are :math:`\mu_{2q} = s^{1/4} \sqrt{2/(s+1)}\, \frac{\sqrt{(2q)!}}{2^q q!}
     \big(\frac{s-1}{s+1}\big)^q` and 0 for odd orders; their squares add up to 1.
 
-    Parameters
-    ----------
-    ratio : float
-        σ / w; 0 for a coordinate that does not vary.
-    count : int
-    coordinate : callable
-        Maps points to ``(x - μ) / w``; picklable.
+    ``ratio``: σ / w; 0 for a coordinate that does not vary. ``coordinate``: maps points to ``(x -
+    μ) / w``; picklable.
     """
     if ratio == 0:
         return Factor(np.ones(1), np.ones(1), _constant_functions)

@@ -26,9 +26,6 @@ __all__ = ["KernelOperator"]
 # A node with a smaller fraction of the trace does not change any eigenvalue in double precision.
 _NEGLIGIBLE = 1e-19
 _MAX_GRID_NODES = 2**18
-_MAX_GRID_ERROR = 1e-3  # relative; if it is larger, scattered nodes are tried
-_N_SHIFTS = 4
-_ENTRIES_PER_BLOCK = 2**22
 
 
 class KernelOperator(PopulationOperator):
@@ -138,7 +135,7 @@ class KernelOperator(PopulationOperator):
 
     def _functions(self, X: Array) -> Array:
         values = np.empty((len(X), len(self.eigenvalues)))
-        step = max(1, _ENTRIES_PER_BLOCK // self.rule.size)
+        step = max(1, 2**22 // self.rule.size)
         for first in range(0, len(X), step):
             rows = slice(first, first + step)
             values[rows] = self.kernel(X[rows], self.rule.points) @ self._coefficients
@@ -238,7 +235,7 @@ def _solve(
         lambda pairs: pairs.values,
         lambda values, errors: bool(errors.max() <= tolerance * values[0]),
     )
-    if refined is not None and refined[1].max() <= _MAX_GRID_ERROR * refined[0].values[0]:
+    if refined is not None and refined[1].max() <= 1e-3 * refined[0].values[0]:
         return *refined, f"Gauss rules, {refined[0].rule.size} nodes"
     # coarse grids in several dimensions may be worse than scattered nodes: use the more accurate
     scattered = _scattered(problem, measure, max_nodes)
@@ -257,7 +254,7 @@ def _small_grids(problem: _Problem, measure: Measure, max_nodes: int) -> Iterato
 
 def _scattered(problem: _Problem, measure: Measure, max_nodes: int) -> tuple[_Pairs, Array]:
     pairs = problem.solve(measure.scatter(max_nodes, 0))
-    half = [problem.solve(measure.scatter(max_nodes // 2, s)).values for s in range(_N_SHIFTS)]
+    half = [problem.solve(measure.scatter(max_nodes // 2, s)).values for s in range(4)]
     change = np.abs(pairs.values - np.mean(half, axis=0))
     spread = 2 * np.std(half, axis=0, ddof=1)
     return pairs, np.maximum(change, spread)

@@ -84,11 +84,6 @@ def spell(exponents: Array) -> str:
 
 # Limit on the nodes of a rule; larger tensor products are replaced by scattered nodes.
 _MAX_NODES = 2**17
-_MIN_NODES = 32
-_MAX_NODES_PER_AXIS = 2**13
-_MIN_SCATTERED_NODES = 256
-_N_SHIFTS = 8
-_N_PROBES = 32
 
 
 class Measure(Storable, ABC):
@@ -151,7 +146,7 @@ class Measure(Storable, ABC):
         They determine the sign of functions whose mean is 0, so that the sign of an eigenfunction
         does not depend on the method.
         """
-        return self.from_cube((1 + shifted_sobol(_N_PROBES, self.freedom, 0)) / 2)
+        return self.from_cube((1 + shifted_sobol(32, self.freedom, 0)) / 2)
 
     def pdf(self, X: Any) -> Array:
         """Return the density at points, shape (n,)."""
@@ -268,21 +263,21 @@ class Measure(Storable, ABC):
         if refined is not None:
             (value, rule), error = refined
             return value, error, rule
-        nodes = _MIN_SCATTERED_NODES
+        nodes, n_shifts = 256, 8
         while True:
-            rules = [self.scatter(nodes, seed) for seed in range(_N_SHIFTS)]
+            rules = [self.scatter(nodes, seed) for seed in range(n_shifts)]
             runs = [np.asarray(evaluate(rule)) for rule in rules]
             value = np.mean(runs, axis=0)
             # three standard errors of the mean of independently shifted runs
-            error = np.asarray(3 * np.std(runs, axis=0, ddof=1) / np.sqrt(_N_SHIFTS))
-            if is_accurate(value, error) or 2 * nodes * _N_SHIFTS > max_nodes:
-                return value, error, union(np.full(_N_SHIFTS, 1 / _N_SHIFTS), rules)
+            error = np.asarray(3 * np.std(runs, axis=0, ddof=1) / np.sqrt(n_shifts))
+            if is_accurate(value, error) or 2 * nodes * n_shifts > max_nodes:
+                return value, error, union(np.full(n_shifts, 1 / n_shifts), rules)
             nodes *= 2
 
     def grids(self, most: int) -> Iterator[Quadrature]:
         """Yield tensor rules of up to ``most`` nodes, each about twice as large as the last."""
-        nodes = max(3, ceil(_MIN_NODES ** (1 / self.dimension)))
-        while self.grid_size(nodes) <= most and nodes <= _MAX_NODES_PER_AXIS:
+        nodes = max(3, ceil(32 ** (1 / self.dimension)))
+        while self.grid_size(nodes) <= most and nodes <= 2**13:
             rule = self.grid(nodes)
             yield rule.without(rule.weights == 0)
             # odd numbers, so that every rule has a node in the middle

@@ -34,9 +34,6 @@ from mercer.utils.weights import checked_proportions
 
 __all__ = ["Empirical", "Mixture", "Normal", "Product", "Uniform", "Univariate", "as_measure"]
 
-# A variance below this fraction of the largest one is 0 up to rounding error.
-_MIN_VARIANCE = 1e-14
-
 
 class Normal(Measure):
     r"""Normal distribution :math:`N(\mu, \Sigma)` in any dimension.
@@ -74,7 +71,7 @@ class Normal(Measure):
         self.cov = _checked_covariance(cov, self.mean)
         variances, axes = np.linalg.eigh(self.cov)
         variances, axes = variances[::-1], axes[:, ::-1]
-        noise = self.dimension * _MIN_VARIANCE * max(float(variances[0]), 0.0)
+        noise = self.dimension * 1e-14 * max(float(variances[0]), 0.0)
         if variances[-1] < -1e-10 * max(float(np.abs(variances).max()), 1e-300):
             raise ValueError(
                 f"cov has the negative eigenvalue {variances[-1]:.6g}; a covariance matrix must be "
@@ -403,9 +400,6 @@ def as_measure(distribution: Any) -> Measure:
     )
 
 
-_MAX_PROBES = 256
-
-
 def _checked_parts(parts: Sequence[Any], name: str) -> tuple[Measure, ...]:
     measures = tuple(as_measure(part) for part in parts)
     if not measures:
@@ -590,7 +584,7 @@ class Product(Measure):
         """Return random combinations of the parts' probes, at most 256, always the same."""
         rng = np.random.default_rng(0)
         each = [part.probes() for part in self.parts]
-        count = min(_MAX_PROBES, prod(len(points) for points in each))
+        count = min(256, prod(len(points) for points in each))
         return np.hstack([points[rng.integers(len(points), size=count)] for points in each])
 
     def __repr__(self) -> str:

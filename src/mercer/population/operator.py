@@ -32,43 +32,26 @@ __all__ = [
     "orient",
 ]
 
-# Smaller means of functions of unit norm are taken as 0: they may be rounding or quadrature error.
-_MIN_MEAN = 1e-9
-
 
 class PopulationOperator(ABC):
     r"""Eigenpairs of the operator :math:`(K_p f)(y) = E\,k(X, y) f(X)` under a measure p.
 
     The eigenvalues ``λ_i / n`` of a Gram matrix converge to its eigenvalues. With ``center=True``
     the kernel is centered in feature space under p, as in kernel PCA.
-
-    Attributes
-    ----------
-    kernel : Kernel
-    measure : Measure
-    center : bool
-    eigenvalues : array of shape (k,)
-        Largest first.
-    means : array of shape (k,)
-        ``E φ_i``, nonnegative; 0 for a centered operator. If the mean is 0, the sign of φ is such
-        that its value of largest magnitude at ``measure.probes()`` is positive.
-    trace : float
-        Sum of all eigenvalues, including those not computed: ``E k(X, X)``, minus ``E k(X, Y)`` if
-        centered.
-    error_bound : float
-        Bound on the error of every eigenvalue, apart from rounding error.
-    method : str
-        Description of the method used.
     """
 
     kernel: Kernel
     measure: Measure
     center: bool
-    eigenvalues: Array
+    eigenvalues: Array  # largest first, shape (k,)
+    # ``E φ_i``, nonnegative; 0 for a centered operator. If the mean is 0, the sign of φ is such
+    # that its value of largest magnitude at ``measure.probes()`` is positive, shape (k,)
     means: Array
+    # sum of all eigenvalues, including those not computed: ``E k(X, X)``, minus ``E k(X, Y)`` if
+    # centered
     trace: float
-    error_bound: float = 0.0
-    method: str
+    error_bound: float = 0.0  # bound on the error of every eigenvalue, apart from rounding error
+    method: str  # description of the method used
 
     def eigenfunctions(self, X: Any) -> Array:
         """Return ``φ_i`` at points, orthonormal in L2(p); an array of shape (n, k)."""
@@ -116,20 +99,10 @@ class PopulationOperator(ABC):
 def orient(means: Array, at_probes: Array, *, exact: bool = False) -> tuple[Array, Array]:
     """Choose signs so that means or, if these are 0, the largest values at probes are positive.
 
-    Parameters
-    ----------
-    means : array of shape (k,)
-    at_probes : array of shape (m, k)
-        The functions' values at ``measure.probes()``.
-    exact : bool
-        Whether the means are exact. Otherwise means below 1e-9 count as 0.
-
-    Returns
-    -------
-    means : array of shape (k,), nonnegative
-    flips : array of shape (k,), ±1
+    ``means``: shape (k,). ``at_probes``: the functions' values at ``measure.probes()``. Means below
+    1e-9 may be rounding or quadrature errors and count as 0, unless they are ``exact``.
     """
-    means = np.where(np.abs(means) > (0.0 if exact else _MIN_MEAN), means, 0.0)
+    means = np.where(np.abs(means) > (0.0 if exact else 1e-9), means, 0.0)
     largest = np.abs(at_probes).argmax(axis=0)
     values = at_probes[largest, np.arange(at_probes.shape[1])]
     return np.abs(means), np.where(np.where(means != 0, means, values) < 0, -1.0, 1.0)
@@ -148,11 +121,8 @@ class PolynomialFeatures:
     The constant acts as one more coordinate √c, so j runs over all degrees up to d if c > 0 and
     over degree d alone if c = 0. Order: ``x_1^d`` first.
 
-    Attributes
-    ----------
-    exponents : int array of shape (m, p)
-    multiplicities : array of shape (m,)
-        ``binom(d; j) c^(d-|j|)``, the squares of the scales of the features.
+    ``exponents``: shape (m, p). ``multiplicities``: ``binom(d; j) c^(d-|j|)``, the squares of the
+    scales of the features, shape (m,).
     """
 
     def __init__(self, dimension: int, degree: int, constant: float) -> None:

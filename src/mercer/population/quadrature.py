@@ -67,12 +67,6 @@ class Quadrature:
         return Quadrature(self.points[~negligible], self.weights[~negligible])
 
 
-# The nodes of a Gauss-Hermite rule spread over ±2√n, and all but a fraction 9/(2√n) of them have
-# negligible weight. For larger n, equal steps over the relevant range have a higher resolution.
-_MAX_GAUSS_HERMITE = 96
-_NORMAL_RANGE = 9.5
-
-
 @lru_cache(maxsize=64)
 def normal_rule(n: int) -> tuple[Array, Array]:
     """Return a rule of n nodes for the standard normal distribution.
@@ -80,10 +74,10 @@ def normal_rule(n: int) -> tuple[Array, Array]:
     Up to 96 nodes it is a Gauss-Hermite rule, exact to degree 2n - 1. Larger rules have equal steps
     h, with an error of about exp(-2π²/h²) and a mass of 2e-21 outside their range.
     """
-    if n <= _MAX_GAUSS_HERMITE:
+    if n <= 96:
         nodes, weights = roots_hermitenorm(n)
-    else:
-        nodes = np.linspace(-_NORMAL_RANGE, _NORMAL_RANGE, n)
+    else:  # nodes of larger Gauss-Hermite rules spread over ±2√n, where most weights are negligible
+        nodes = np.linspace(-9.5, 9.5, n)
         weights = np.exp(-0.5 * nodes**2)
     return nodes, weights / weights.sum()
 
@@ -98,11 +92,6 @@ def gauss_legendre(n: int) -> tuple[Array, Array]:
     return (1 + nodes) / 2, weights / weights.sum()
 
 
-# Mass beyond the outermost nodes of the quantile rule: far below rounding error, because high
-# moments amplify it.
-_TAIL = 1e-20
-
-
 def quantile_rule(
     quantile: Callable[[Array], Array], upper_quantile: Callable[[Array], Array], n: int
 ) -> tuple[Array, Array]:
@@ -112,14 +101,10 @@ def quantile_rule(
     off double-exponentially for any distribution, bounded or heavy-tailed, so equal steps in t
     converge exponentially (Takahasi and Mori 1974).
 
-    Parameters
-    ----------
-    quantile, upper_quantile : callables
-        Inverses of the distribution function and of the survival function. Each half of the nodes
-        uses the one that is accurate in its tail.
-    n : int
+    ``quantile``, ``upper_quantile``: inverses of the distribution function and of the survival
+    function. Each half of the nodes uses the one that is accurate in its tail.
     """
-    reach = asinh(-log(_TAIL) / pi)
+    reach = asinh(-log(1e-20) / pi)  # the mass beyond, which high moments amplify
     t = np.linspace(-reach, reach, n)
     exponent = pi * np.sinh(t)
     below, above = expit(exponent), expit(-exponent)
@@ -185,21 +170,11 @@ def refine_quadrature(
     values: Callable[[_Result], Array],
     is_accurate: Callable[[Array, Array], bool],
 ) -> tuple[_Result, Array] | None:
-    """Return the first result that is accurate, on rules of increasing size.
+    """Return the first result that is accurate, or else the last one, and its estimated errors.
 
-    Parameters
-    ----------
-    results : iterable
-        Computed lazily, one per rule.
-    values : callable
-        Returns the values of a result that must converge.
-    is_accurate : callable
-        Takes the values and their estimated errors.
-
-    Returns
-    -------
-    result, errors
-        Of the last rule; None if there are fewer than three rules, which the estimate needs.
+    ``results``: computed lazily on rules of increasing size; None for fewer than three of them,
+    which the estimate needs. ``values``: returns the values of a result that must converge.
+    ``is_accurate``: takes these values and their estimated errors.
     """
     latest: _Result | None = None
     change: Array | None = None

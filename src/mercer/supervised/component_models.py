@@ -24,9 +24,6 @@ from mercer.utils.validation import check_integer
 
 __all__ = ["ComponentClassifier", "ComponentRegressor", "NestedLeastSquares"]
 
-_MAX_CV_COMPONENTS = 100
-_RANK = 1e-10  # a column is linearly dependent if its residual is this small relative to its norm
-
 
 class _ComponentModel(KernelEstimator):
     """``f(x) = b + Σ_{i ≤ k} c_i z_i(x)`` with z the projections on components of K."""
@@ -103,7 +100,7 @@ class _ComponentModel(KernelEstimator):
         paths = []
         for train, test in splitter.split(rows, strata):
             part = sample.take(train)
-            spectrum = self._leading(part, min(_MAX_CV_COMPONENTS, len(train)))
+            spectrum = self._leading(part, min(100, len(train)))
             model = self._least_squares(spectrum, targets[train], part.weights)
             Z = spectrum.project(sample.points_for(test, train))
             weights = None if sample.weights is None else sample.weights[test]
@@ -355,24 +352,13 @@ class NestedLeastSquares:
     """Solutions of ``y ≈ Z[:, :k] c_k`` (``+ b_k``) for all k, from one QR decomposition.
 
     Columns that are linear combinations of the columns before them are skipped.
-
-    Attributes
-    ----------
-    kept : int array of shape (p,)
-        Indices of the linearly independent columns; the intercept, if any, is column 0.
-    triangle : array of shape (p, p)
-        R of ``Z[:, kept] = Q R``.
-    effects : array of shape (p, m)
-        ``Q'y``, the contribution of each column for each of m targets.
-    n_columns : int
-        Number of columns, including the intercept.
-    intercept : bool
     """
 
+    # indices of the linearly independent columns; the intercept, if any, is column 0, shape (p,)
     kept: Array
-    triangle: Array
-    effects: Array
-    n_columns: int
+    triangle: Array  # R of ``Z[:, kept] = Q R``, shape (p, p)
+    effects: Array  # ``Q'y``, the contribution of each column for each of m targets, shape (p, m)
+    n_columns: int  # number of columns, including the intercept
     intercept: bool
 
     @classmethod
@@ -397,7 +383,8 @@ class NestedLeastSquares:
             again = basis.T @ rest  # a second pass removes the rounding errors of the first
             rest -= basis @ again
             length = float(np.linalg.norm(rest))
-            if length > _RANK * float(np.linalg.norm(column)):
+            # otherwise the column is linearly dependent on the others
+            if length > 1e-10 * float(np.linalg.norm(column)):
                 R[:p, p], R[p, p] = part + again, length
                 Q[:, p] = rest / length
                 kept.append(j)

@@ -30,13 +30,6 @@ from mercer.utils.weights import checked_proportions
 
 __all__ = ["KernelLDA"]
 
-# The default rank: near-optimal error and log-probability on new rows of 15 real data sets.
-_ROWS_PER_COORDINATE = 4
-_MIN_RANK, _MAX_RANK = 10, 300
-_EXACT_UP_TO = 2000  # for more rows, hundreds of exact components are slow and separate no better
-_NEGLIGIBLE = 1e-8  # eigenvalues below this fraction of the trace are dropped,
-_NOISE = 100.0  # or below this multiple of the rounding error
-_CONSTANT = 1e-12  # within-class variance below this fraction of the total is rounding error
 _GRID = np.logspace(-5, 1, 13)
 
 
@@ -178,7 +171,8 @@ class KernelLDA(_Discriminant, KernelEstimator):
             priors = checked_proportions(priors, len(classes), "priors", "classes")
         _warn_of_single_members(classes, codes, sample.passes)
         rank = self._rank_for(sample)
-        solver = Auto(exact_up_to=_EXACT_UP_TO) if self.solver == "auto" else self.solver
+        # for more rows, hundreds of exact components are slow and separate no better
+        solver = Auto(exact_up_to=2000) if self.solver == "auto" else self.solver
         spectrum = decompose(sample, "variance", rank, solver=solver, center=True, at_most=True)
         rows = sample.passes
         weights = None if sample.weights is None else sample.multiplicities
@@ -276,8 +270,8 @@ class KernelLDA(_Discriminant, KernelEstimator):
     def _rank_for(self, sample: Sample) -> int:
         n = sample.points.n
         if self.rank is None:
-            rank = round_down(sample.sample_size / _ROWS_PER_COORDINATE, _MAX_RANK)
-            return min(n, max(_MIN_RANK, rank))
+            rank = round_down(sample.sample_size / 4, 300)
+            return min(n, max(10, rank))
         return min(
             n, check_integer(self.rank, "rank", remedy="None is a quarter of the sample size.")
         )
@@ -300,13 +294,14 @@ def _n_usable(spectrum: Spectrum) -> int:
 
     An error of size ε in each kernel value changes a coordinate of size √(λ/n) by about ε √(n/λ).
     """
-    threshold = max(_NEGLIGIBLE, _NOISE * spectrum.expansion.noise) * spectrum.trace
+    # smaller eigenvalues are dropped
+    threshold = max(1e-8, 100.0 * spectrum.expansion.noise) * spectrum.trace
     return max(1, int((spectrum.eigenvalues > threshold).sum()))
 
 
 def _check_variation(moments: ClassMoments, spectrum: Spectrum) -> None:
     total = float(spectrum.operator_eigenvalues.sum())
-    if np.trace(moments.within) <= _CONSTANT * total:
+    if np.trace(moments.within) <= 1e-12 * total:
         raise ValueError(
             "The within-class variance is zero, so the ratio of between-class to within-class "
             "variance is infinite. Provide distinct rows in each class, or a kernel that "

@@ -29,12 +29,6 @@ __all__ = [
     "leave_one_out_class_scores",
 ]
 
-_SINGULAR = 1e-12  # smallest ratio of eigenvalues of W + γI that is inverted
-_LEAST_CONFIDENCE = 1e-6  # lower bound; classes are then almost equally likely
-_ROUNDING = 1e-5  # log-probabilities closer than this to that of the priors are as good
-_SHRINKAGES = (1.0, 0.75, 0.5, 0.25, 0.0)
-_NO_MEAN = 1e-8  # a class mean this small relative to the largest has no sign
-
 
 @dataclass(frozen=True, eq=False)
 class Discriminants:
@@ -91,22 +85,12 @@ class Discriminants:
 
 @dataclass(frozen=True, eq=False)
 class ClassMoments:
-    """Means of classes, and their common covariance.
+    """Means of classes, and their common covariance."""
 
-    Attributes
-    ----------
-    priors : array of shape (n_classes,)
-    masses : array of shape (n_classes,)
-        Total weight of each class.
-    means : array of shape (n_classes, r)
-    within : array of shape (r, r)
-        W.
-    """
-
-    priors: Array
-    masses: Array
-    means: Array
-    within: Array
+    priors: Array  # shape (n_classes,)
+    masses: Array  # total weight of each class, shape (n_classes,)
+    means: Array  # shape (n_classes, r)
+    within: Array  # W, shape (r, r)
 
     @classmethod
     def of(
@@ -143,7 +127,7 @@ class ClassMoments:
         """Return T with ``T T' = (W + γI)⁻¹``; W is decomposed once for all ridges."""
         values, vectors = self._axes
         variances = values + ridge
-        if variances[0] <= _SINGULAR * variances[-1]:
+        if variances[0] <= 1e-12 * variances[-1]:
             raise ValueError(
                 f"The within-class covariance of the {len(values)} coordinates is singular "
                 f"(smallest variance {variances[0]:.3g}, largest {variances[-1]:.3g}), so the "
@@ -199,7 +183,8 @@ def _scatter_within(
 def class_signs(class_means: Array) -> Array:
     """Return signs (one per column) that make the last nonzero mean of a class positive."""
     sizes = np.abs(class_means)
-    nonzero = sizes > _NO_MEAN * sizes.max(axis=0)
+    # a class mean this small relative to the largest has no sign
+    nonzero = sizes > 1e-8 * sizes.max(axis=0)
     last = len(class_means) - 1 - np.argmax(nonzero[::-1], axis=0)
     return np.where(class_means[last, np.arange(class_means.shape[1])] < 0, -1.0, 1.0)
 
@@ -219,10 +204,7 @@ def leave_one_out_class_scores(
         D_k = \Big(\frac{n_k}{n_k - u}\Big)^2 \frac{a}{1 - ca}, \qquad
         D_l = d_l'Gd_l + \frac{c\,(r'Gd_l)^2}{1 - ca}, \quad d_l = z - m_l.
 
-    Returns
-    -------
-    array of shape (n, n_classes)
-        ``log π_l - D_l / 2``; NaN for the only row of a class.
+    ``log π_l - D_l / 2``; NaN for the only row of a class.
     """
     weights = np.ones(len(Z)) if weights is None else weights
     every = np.arange(len(Z))
@@ -255,23 +237,13 @@ class LeaveOneOutScore:
     likely than the priors, because the classes hardly depend on Z, only the likelihoods are raised
     to the power t, with class means multiplied by ρ: new rows are closer to the center than
     training rows.
-
-    Attributes
-    ----------
-    error : float
-        Fraction of misclassified rows.
-    log_probability : float
-        Mean log-probability of the true class, not lower than that of the priors.
-    confidence : float
-        t, in [0, 1].
-    shrinkage : float or None
-        ρ, from a grid in [0, 1]; None if t multiplies the whole scores.
     """
 
-    error: float
+    error: float  # fraction of misclassified rows
+    # mean log-probability of the true class, not lower than that of the priors
     log_probability: float
-    confidence: float
-    shrinkage: float | None
+    confidence: float  # t, in [0, 1]
+    shrinkage: float | None  # ρ, from a grid in [0, 1]; None if t multiplies the whole scores
 
     @classmethod
     def of(
@@ -295,7 +267,7 @@ class LeaveOneOutScore:
         def best(shrinkage: float | None) -> LeaveOneOutScore:
             """Return the score with the best t: logits are ``fixed + t (margins + shifts)``."""
             if shrinkage is None:
-                fixed, shifts, least = np.zeros(len(levels)), log_priors, _LEAST_CONFIDENCE
+                fixed, shifts, least = np.zeros(len(levels)), log_priors, 1e-6
             else:
                 fixed, shifts, least = log_priors, (1 - shrinkage) * levels, 0.0
 
@@ -310,9 +282,10 @@ class LeaveOneOutScore:
         whole = best(None)
         terms = partial(_score_sums, moments, 0.0, log_priors, np.zeros(len(levels)))
         mass, _, logs, _ = rows.sum(terms, margins, codes, weights)
-        if whole.log_probability >= logs / mass - _ROUNDING:
+        # up to rounding error
+        if whole.log_probability >= logs / mass - 1e-5:
             return whole
-        return max(map(best, _SHRINKAGES), key=lambda score: score.log_probability)
+        return max(map(best, (1.0, 0.75, 0.5, 0.25, 0.0)), key=lambda score: score.log_probability)
 
 
 def _margins(

@@ -134,10 +134,6 @@ class Domain(Storable, ABC):
 # --- integration ----------------------------------------------------------------------------------
 
 
-_NOTICEABLE_ERROR = 0.05  # relative; a grid with a larger one warns
-_MIN_EFFECTIVE_NODES = 100  # an integral with fewer warns
-
-
 def integrate(domain: Domain, nodes: Nodes, logs: Array) -> Normalization:
     """Integrate the components of a density from their logarithms at the nodes.
 
@@ -168,7 +164,7 @@ def integrate(domain: Domain, nodes: Nodes, logs: Array) -> Normalization:
     probabilities = np.exp(terms - totals)
     sizes = 1 / (probabilities**2).sum(axis=0)
     errors = np.zeros(len(totals)) if nodes.errors is None else nodes.errors
-    if nodes.exact and errors.max() > _NOTICEABLE_ERROR:
+    if nodes.exact and errors.max() > 0.05:
         warn(
             f"The normalizer over {domain!r} may be wrong by {errors.max():.0%}: the density "
             f"varies within the cells of {len(probabilities)} nodes. Use more nodes (n_nodes=…), "
@@ -179,7 +175,7 @@ def integrate(domain: Domain, nodes: Nodes, logs: Array) -> Normalization:
         n_groups = nodes.groups if nodes.groups > 1 else len(probabilities)
         parts = probabilities.reshape(n_groups, -1, len(totals)).sum(axis=1) * n_groups
         errors = parts.std(axis=0, ddof=1) / np.sqrt(n_groups)
-        if sizes.min() < _MIN_EFFECTIVE_NODES:
+        if sizes.min() < 100:  # effective number of nodes
             warn(
                 f"The normalizer over {domain!r} has {sizes.min():.0f} effective nodes of "
                 f"{len(probabilities)} (relative standard error {errors.max():.2g}). Use more "

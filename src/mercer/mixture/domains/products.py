@@ -26,15 +26,12 @@ from mercer.mixture.domains.column_domains import (
     Counts,
     Interval,
 )
+from mercer.utils.pairwise import row_ranges
 from mercer.utils.types import Array
 from mercer.utils.validation import check_integer, check_real
 
 __all__ = ["ProductDomain", "table_domain"]
 
-_MAX_NODES = 10**7
-_CANDIDATES_PER_DRAW = 20
-_N_ORIGINS = 256  # training rows near which nodes are drawn
-_BLOCK = 4096  # rows compared with all origins at a time
 _UNIFORM, _INDEPENDENT = 0.1, 0.3  # proportions of q; the rest is near one training row
 
 
@@ -89,7 +86,7 @@ class ProductDomain(Domain):
 
     def fit(self, points: Points, weights: Array | None) -> ProductDomain:
         """Check that the domain contains the training rows, and select rows to draw near them."""
-        check_integer(self.n_nodes, "n_nodes", low=2, high=_MAX_NODES)
+        check_integer(self.n_nodes, "n_nodes", low=2, high=10**7)
         if points.is_chunked or not (hasattr(points.data, "iloc") or _is_table(points.data)):
             raise TypeError(
                 "ProductDomain is a space of table rows in memory: pass a pandas data frame or a "
@@ -101,18 +98,7 @@ class ProductDomain(Domain):
                 f"ProductDomain has the columns {list(self.columns)!r:.200}, but the table has "
                 f"{names!r:.200}. Pass one domain for each column of the table."
             )
-        inside = np.isfinite(self.log_base(points))
-        if not inside.all():
-            name, cell = next(
-                (name, cells[~column.contains(cells)][0])
-                for name, column, cells in self._cells_of(points.data)
-                if not column.contains(cells).all()
-            )
-            raise ValueError(
-                f"{int((~inside).sum())} of the {points.n} training rows are outside {self!r}: "
-                f"column {name!r} holds {cell!r:.60}. Enlarge its domain, or drop these rows "
-                "(missing values are not part of a domain)."
-            )
+        self._check_inside(points)
         chosen = _spread_rows(points.n, weights)
         fitted = copy(self)
         fitted.columns = {name: self.columns[name] for name in names}
@@ -122,6 +108,18 @@ class ProductDomain(Domain):
         fitted._template = points.data[:1]
         return fitted
 
+    def _check_inside(self, points: Points) -> None:
+        """Raise ValueError if rows are outside."""
+        inside = np.isfinite(self.log_base(points))
+        for name, column, cells in self._cells_of(points.data):
+            if not column.contains(cells).all():
+                cell = cells[~column.contains(cells)][0]
+                raise ValueError(
+                    f"{int((~inside).sum())} of the {points.n} training rows are outside {self!r}: "
+                    f"column {name!r} holds {cell!r:.60}. Enlarge its domain, or drop these rows "
+                    "(missing values are not part of a domain)."
+                )
+
     def nodes(self) -> Nodes:
         """Return draws from q, always with the same seed."""
         return self._draws(self.n_nodes, np.random.default_rng(self.random_state))
@@ -130,7 +128,7 @@ class ProductDomain(Domain):
         self, count: int, rng: np.random.Generator, evaluate: Callable[[Any], Array]
     ) -> tuple[Nodes, Array]:
         """Return new draws from q."""
-        nodes = self._draws(max(_CANDIDATES_PER_DRAW * count, self.n_nodes), rng)
+        nodes = self._draws(max(20 * count, self.n_nodes), rng)
         return nodes, evaluate(nodes.points)
 
     def log_base(self, points: Points) -> Array:
@@ -165,8 +163,8 @@ class ProductDomain(Domain):
             cells[~inside] = origins[common[~inside]]
         logs = np.concatenate(
             [
-                self._log_proposal([cells[first : first + _BLOCK] for cells in drawn])
-                for first in range(0, count, _BLOCK)
+                self._log_proposal([cells[rows] for cells in drawn])
+                for rows in row_ranges(count, 4096)
             ]
         )
         log_weights = np.where(inside, -logs - np.log(count), -np.inf)
@@ -269,7 +267,8 @@ def _names(data: Any) -> list[Any]:
 def _spread_rows(n: int, weights: Array | None) -> Array:
     """Return at most 256 rows, evenly spaced in the cumulated weights."""
     counts = np.ones(n) if weights is None else weights
-    levels = (np.arange(min(n, _N_ORIGINS)) + 0.5) / min(n, _N_ORIGINS)
+    count = min(n, 256)
+    levels = (np.arange(count) + 0.5) / count
     cumulative = np.cumsum(counts)
     return np.minimum(np.searchsorted(cumulative, levels * cumulative[-1]), n - 1)
 

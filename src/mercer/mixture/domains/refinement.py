@@ -25,28 +25,18 @@ from mercer.utils.types import Array
 __all__ = ["Cells", "refine_cells"]
 
 _TOLERANCE = 5e-3  # of the integral
-_GROWTH = 4  # the number of evaluations is limited to this multiple of the first grid
-_PEAK = 1.0  # a training point with a log-density larger by this is not resolved
 
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Disjoint cells that cover a box, with the logarithms of M densities at their centers.
+    """Disjoint cells that cover a box, with the logarithms of M densities at their centers."""
 
-    Attributes
-    ----------
-    centers : array of shape (N, d)
-    levels : int array of shape (N,)
-        How often a cell was divided; the sides are those of the first grid divided by 2^level.
-    logs : array of shape (N, M)
-    errors : array of shape (M,)
-        Estimates of the relative errors of the integrals.
-    """
-
-    centers: Array
+    centers: Array  # shape (N, d)
+    # how often a cell was divided; the sides are those of the first grid divided by 2^level,
+    # shape (N,)
     levels: Array
-    logs: Array
-    errors: Array
+    logs: Array  # shape (N, M)
+    errors: Array  # estimates of the relative errors of the integrals, shape (M,)
 
 
 def refine_cells(
@@ -58,27 +48,9 @@ def refine_cells(
 ) -> Cells:
     """Divide the cells of a grid until the integrals of the densities are accurate.
 
-    Parameters
-    ----------
-    centers : array of shape (N, d)
-        Midpoints of a grid with this shape, in C order.
-    shape : tuple of int
-    sides : array of shape (d,)
-        Sides of the cells.
-    anchors : array of shape (a, d)
-        Points where the densities may have peaks.
-    evaluate : callable
-        Maps points, of shape (n, d), to log-densities, of shape (n, M).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.mixture.domains.refinement import refine_cells
-    >>> grid = np.arange(-995.0, 1000.0, 10.0)[:, None]
-    >>> narrow = lambda x: -0.5 * (x / 0.1) ** 2  # all nodes miss the peak at 0
-    >>> cells = refine_cells(grid, (200,), np.array([10.0]), np.zeros((1, 1)), narrow)
-    >>> float((np.exp(cells.logs[:, 0]) * 10.0 / 2.0**cells.levels).sum().round(2))  # √(2π) / 10
-    0.25
+    ``centers``: midpoints of a grid with this shape, in C order. ``sides``: sides of the cells.
+    ``anchors``: points where the densities may have peaks. ``evaluate``: maps points, of shape (n,
+    d), to log-densities, of shape (n, M).
     """
     d, n_parts = len(sides), 2 ** len(sides)
     peaks, scaled_anchors = evaluate(anchors), anchors / sides
@@ -91,7 +63,7 @@ def refine_cells(
     smooth = spread.max() <= _TOLERANCE
     differences = np.full(logs.shape, -np.inf) if smooth else _second_differences(logs, shape)
     log_errors = np.maximum(differences, bounds) + log_volume
-    n_left = (_GROWTH - 1) * len(centers)
+    n_left = 3 * len(centers)  # evaluations in addition to those of the first grid
     while True:
         volumes = log_volume - levels * d * np.log(2)
         errors = _relative(log_errors, logs + volumes[:, None])
@@ -164,7 +136,8 @@ def _unresolved_peaks(
         counts = np.fromiter(map(len, near), int, len(near))
         indices = np.fromiter(chain.from_iterable(near), int, counts.sum())
         np.maximum.at(found, cells[indices], np.repeat(peaks, counts, axis=0))
-    return np.where(found > logs + _PEAK, found, -np.inf)
+    # the grid does not resolve a training point with a much larger density
+    return np.where(found > logs + 1, found, -np.inf)
 
 
 def _log_difference(one: Array, other: Array) -> Array:

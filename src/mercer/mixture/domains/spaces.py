@@ -21,11 +21,8 @@ from mercer.utils.weights import Moments
 __all__ = ["Box", "FiniteSpace", "GaussianBase", "bit_strings"]
 
 _N_SCRAMBLES = 8
-_MAX_ANCHORS = 4096  # training points that are stored to find the peaks of a density
-_MAX_BITS = 20
 _MAX_NODES = 10**7
 _CANDIDATES_PER_DRAW = 20  # but at least as many as the nodes of an integral
-_RIDGE = 1e-3  # relative; makes a covariance definite if there are fewer rows than columns
 _MIN_EXTENT, _MAX_EXTENT = 1e-152, 1e152  # their squares neither underflow nor overflow
 
 
@@ -98,7 +95,7 @@ def bit_strings(length: int, *, text: bool = False) -> FiniteSpace:
     ['00', '01', '10', '11']
     """
     remedy = "All 2^length strings are listed; for longer ones pass FiniteSpace(possible strings)."
-    check_integer(length, "length", high=_MAX_BITS, remedy=remedy)
+    check_integer(length, "length", high=20, remedy=remedy)
     if text:
         return FiniteSpace([f"{number:0{length}b}" for number in range(2**length)])
     shifts = np.arange(length)[::-1]
@@ -160,7 +157,8 @@ class Box(_Vectors):
                 f"{outside} of the {points.n} training points are outside {self!r}, where the "
                 "density is 0. Enlarge the box, or use GaussianBase()."
             )
-        some = np.unique(np.linspace(0, points.n - 1, min(points.n, _MAX_ANCHORS)).astype(int))
+        # some training points, which show where a density has peaks
+        some = np.unique(np.linspace(0, points.n - 1, min(points.n, 4096)).astype(int))
         box._anchors = points.take(some).data.astype(np.float64)
         return box
 
@@ -319,7 +317,8 @@ class GaussianBase(_Vectors):
         mean = moments.mean if self.mean is None else self.mean
         if self.covariance is None:
             covariance = self.widen * moments.scatter / moments.total
-            covariance[np.diag_indices(d)] *= 1 + _RIDGE
+            # definite if there are fewer rows than columns
+            covariance[np.diag_indices(d)] *= 1 + 1e-3
         else:
             covariance = self.covariance
         mean, covariance = np.asarray(mean, dtype=np.float64), np.asarray(covariance, np.float64)
