@@ -62,7 +62,9 @@ def _own_data(data: Any, X: Any) -> Any:
             owned = np.empty(data.size, dtype=object)
             owned[:] = [_own_item(item) for item in data.ravel()]
             return owned.reshape(data.shape)
-        is_new = data is not X and data.base is None
+        # what another container returns as an array may be its own memory
+        converted = isinstance(X, np.ndarray | list | tuple) or hasattr(X, "iloc")
+        is_new = converted and data is not X and data.base is None
         return data if is_new or _is_read_only_map(data) else data.copy()
     if isinstance(data, list | tuple):
         return [_own_item(item) for item in data]
