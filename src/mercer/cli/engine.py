@@ -85,14 +85,7 @@ class Task:
         return None
 
     def columns(self, model: Any, X: Any) -> dict[str, Any]:
-        """Return the new columns, as arrays or lazy Dask arrays.
-
-        Parameters
-        ----------
-        model : Pipeline
-        X : array or Dask array
-            Rows as transformed by all steps but the last.
-        """
+        """Return the new columns for rows as transformed by all steps of the model but the last."""
         raise NotImplementedError
 
     def summary(self, model: Any) -> Iterator[str]:
@@ -146,15 +139,7 @@ def run_task(
 
 @dataclass(frozen=True)
 class Source:
-    """The table of a command: a file or a data set in memory, or with Dask a folder in chunks.
-
-    Parameters
-    ----------
-    data : str
-        Name of a data set, a file or a folder.
-    reading : Reading
-    running : Running
-    """
+    """The table of a command: a file or a data set in memory, or with Dask a folder in chunks."""
 
     data: str
     reading: Reading
@@ -224,10 +209,7 @@ class Source:
     def read(self, model: Any = None) -> Any:
         """Return the table with all rows and columns; in chunks only their names are read.
 
-        Parameters
-        ----------
-        model : Pipeline or None
-            A fitted model, which knows columns of labels that look like numbers.
+        A fitted model knows columns of labels that look like numbers.
         """
         reading = self.reading
         if self.is_chunked:
@@ -436,24 +418,12 @@ def _save(model: Any, path: Path) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _NewRows:
-    """Rows to which a fitted model is applied.
+    """Rows to which a fitted model is applied."""
 
-    Attributes
-    ----------
-    rows : Rows or ChunkedRows
-    frames : data frame, or Dask array of data frames
-        With all rows; the chunks of the Dask array have the lengths of the model's results.
-    usable : callable
-        Returns a mask of the rows of a data frame to which the model can be applied.
-    lengths : tuple of int
-        Number of rows of each chunk.
-    n_usable : int
-    """
-
-    rows: Any
-    frames: Any
-    usable: Callable[[Any], Array]
-    lengths: tuple[int, ...]
+    rows: Any  # Rows or ChunkedRows
+    frames: Any  # data frame, or Dask array of them with the lengths of the model's results
+    usable: Callable[[Any], Array]  # mask of the rows to which the model can be applied
+    lengths: tuple[int, ...]  # number of rows of each chunk
     n_usable: int
 
     @property

@@ -50,15 +50,7 @@ def check_folder(path: Path, data: Path, overwrite: bool) -> None:
     """Raise an error if a folder of Parquet files cannot, or must not, be written to this path.
 
     A folder is replaced if it is empty, if all its files were written by mercer, or, with
-    ``overwrite``, if it holds Parquet files only.
-
-    Parameters
-    ----------
-    path : Path
-        Output folder.
-    data : Path
-        Input file or folder.
-    overwrite : bool
+    ``overwrite``, if it holds Parquet files only. It must not contain the input ``data``.
     """
     if path.exists() and not path.is_dir():
         raise NotADirectoryError(f"{path} is a file. --out must be a folder.")

@@ -35,32 +35,16 @@ __all__ = [
     "shortest",
 ]
 
-# A row shorter than this multiple of the noise in the longest row has no reliable direction.
-_NOISE_FACTOR = 50
-# Rows shorter than this fraction of the longest row do not take part in the iteration.
-_RELIABLE = 1e-6
-_CONVERGED = 1e-12
 _SAME = 1e-12  # two directions are equal if their cosine differs from 1 by less
 
 
 @dataclass(frozen=True, eq=False)
 class AngularClusters:
-    """Result of :func:`angular_kmeans`.
+    """Result of :func:`angular_kmeans`."""
 
-    Attributes
-    ----------
-    labels : int array of shape (n,)
-        -1 for rows whose length is zero up to noise.
-    directions : array of shape (C, k)
-        Unit vectors along the clusters' means.
-    objectives : list of float
-        ``Σ_i |s_i|`` after every step; never decreases.
-    converged : bool
-    """
-
-    labels: Array
-    directions: Array
-    objectives: list[float]
+    labels: Array  # -1 for rows whose length is zero up to noise
+    directions: Array  # unit vectors along the clusters' means, (C, k)
+    objectives: list[float]  # Σ_i |s_i| after every step; never decreases
     converged: bool
 
 
@@ -94,7 +78,7 @@ def _longest_direction(Z: Array, rows: RowPasses) -> tuple[Array, float]:
     The length is 0 if the directions of all rows are reliable.
     """
     least, (length, row) = rows.sum(_extreme_lengths, Z, combine=_combined_extremes)
-    threshold = _RELIABLE * -length
+    threshold = 1e-6 * -length
     return row / -length, 0.0 if least > threshold else threshold
 
 
@@ -137,8 +121,8 @@ def _minima(parts: Sequence[Any]) -> Any:
 
 
 def shortest(Z: Array, noise: float, *, rows: RowPasses = IN_MEMORY) -> float:
-    """Return the length up to which rows count as zero, given the relative error ``noise``."""
-    return _NOISE_FACTOR * noise * rows.sum(_largest_length, Z, combine=max)
+    """Return the length up to which rows have no direction, given the relative error ``noise``."""
+    return 50 * noise * rows.sum(_largest_length, Z, combine=max)
 
 
 def _largest_length(Z: Array) -> float:
@@ -175,18 +159,7 @@ def angular_kmeans(
     Rows shorter than a millionth of the longest could form a cluster of noise. They are excluded
     from the iteration and assigned at the end. An empty cluster gets the direction of the row with
     the smallest cosine to its own cluster; all rows are then assigned again, so the objective does
-    not decrease.
-
-    Parameters
-    ----------
-    Z : array of shape (n, k)
-    n_clusters : int
-    weights : array of shape (n,) or None
-    max_iter : int
-    noise : float
-        Relative error of the rows.
-    rows : RowPasses
-        Passes over Z and weights.
+    not decrease. ``noise`` is the relative error of the rows.
     """
     vanishing = shortest(Z, noise, rows=rows)
     _, threshold = _longest_direction(Z, rows)
@@ -203,7 +176,7 @@ def angular_kmeans(
         moving = lengths > 0  # if opposite rows cancel, the cluster retains its direction
         directions = directions.copy()
         directions[moving] = step.sums[moving] / lengths[moving, None]
-        improved = len(objectives) < 2 or objectives[-1] > objectives[-2] * (1 + _CONVERGED)
+        improved = len(objectives) < 2 or objectives[-1] > objectives[-2] * (1 + 1e-12)
         if before == labels_seen or not improved:
             converged = True
             break
@@ -237,16 +210,8 @@ def _step(directions: Array, threshold: float, Z: Array, weights: Array | None) 
 def angular_cost(products: Array, totals: Array, counts: Array, potential: float) -> float:
     """Return ``J = Σ_i n_i cos∠(m_i, m)``, eq. (28): small if cluster directions differ.
 
-    Parameters
-    ----------
-    products : array of shape (C,)
-        ``⟨s_i, s_i⟩``, squared lengths of the clusters' sums.
-    totals : array of shape (C,)
-        ``⟨s_i, s⟩`` with s the sum of all rows.
-    counts : array of shape (C,)
-        Weight n_i of each cluster.
-    potential : float
-        ``⟨s, s⟩``.
+    With s the sum of all rows: products ``⟨s_i, s_i⟩``, totals ``⟨s_i, s⟩``, weights n_i of the
+    clusters, and ``⟨s, s⟩``.
     """
     lengths = np.sqrt(np.maximum(products, 0) * potential)
     cosines = np.divide(totals, lengths, out=np.zeros(len(totals)), where=lengths > 0)
@@ -297,19 +262,12 @@ def _lengths(Z: Array) -> Array:
 class ClusterMeans:
     """Means of clusters in the full kernel space, as functions of points.
 
-    Attributes
-    ----------
-    clusters : int array of shape (C,)
-        Labels of the clusters that have points.
-    means : tuple of WindowSum
-        ``⟨m_i, Φ(x)⟩ = Σ_{t in C_i} w_t k(x, x_t) / n_i``, accurate where it underflows.
-    log_norms : array of shape (C,)
-        ``log ‖m_i‖``.
+    They are ``⟨m_i, Φ(x)⟩ = Σ_{t in C_i} w_t k(x, x_t) / n_i``, accurate where this underflows.
     """
 
-    clusters: Array
+    clusters: Array  # labels of the clusters that have points
     means: tuple[WindowSum, ...]
-    log_norms: Array
+    log_norms: Array  # log ‖m_i‖
 
     @classmethod
     def of(cls, sample: Sample, labels: Array) -> ClusterMeans:

@@ -32,12 +32,7 @@ __all__ = [
     "with_stability",
 ]
 
-_PAPER_RANGE = (0.10, 0.20)  # multiples of the median distance
-# The default sweep, chosen on twenty labeled data sets: see benchmarks/bandwidth_rule.py.
-_DEFAULT_RANGE = (0.10, 2.00)
-_DEFAULT_COUNT = 33
-_STABLE = 0.95  # adjusted Rand index
-_MAX_TOTAL = 1e12  # for larger totals the index no longer changes, and products would overflow
+_DEFAULT_COUNT = 33  # bandwidths; see benchmarks/bandwidth_rule.py
 _NEARBY = np.log(1.1)  # log bandwidths closer than this should give the same clusters
 
 
@@ -136,7 +131,7 @@ def _agreement(one: Array, other: Array, weights: Array | None, rows: RowPasses)
     """
     highest = max(rows.sum(_highest_label, labels, combine=max) for labels in (one, other))
     table = rows.sum(partial(_contingency, highest + 2), one, other, weights)
-    table = table * min(1.0, _MAX_TOTAL / table.sum())
+    table = table * min(1.0, 1e12 / table.sum())  # products of larger totals would overflow
     together = _pairs(table).sum()
     in_one, in_other = _pairs(table.sum(axis=1)).sum(), _pairs(table.sum(axis=0)).sum()
     expected = in_one * in_other / max(_pairs(table.sum()), np.finfo(float).tiny)
@@ -166,7 +161,7 @@ def choose_record(records: list[BandwidthRecord]) -> int:
     """
     stability = np.array([record.stability for record in records])
     cost = np.array([record.cost for record in records])
-    stable = stability >= min(_STABLE, stability.max())
+    stable = stability >= min(0.95, stability.max())
     return int(np.argmin(np.where(stable, cost, np.inf)))
 
 
@@ -203,10 +198,10 @@ def candidates(
 
 def _grid(bandwidths: Any, points: Points, weights: Array | None) -> Array:
     if bandwidths is None:
-        return _median(points, weights) * np.geomspace(*_DEFAULT_RANGE, _DEFAULT_COUNT)
+        return _median(points, weights) * np.geomspace(0.1, 2, _DEFAULT_COUNT)
     if isinstance(bandwidths, Integral):
         count = check_integer(bandwidths, "bandwidths")
-        return _median(points, weights) * np.linspace(*_PAPER_RANGE, count)
+        return _median(points, weights) * np.linspace(0.1, 0.2, count)
     grid = np.asarray(bandwidths)
     usable = grid.ndim == 1 and grid.size > 0 and grid.dtype.kind in "iuf"
     if not usable or not (np.isfinite(grid) & (grid > 0)).all():

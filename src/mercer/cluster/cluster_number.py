@@ -26,21 +26,10 @@ __all__ = ["COULD_NOT_TELL", "ClusterNumber", "choose_number", "dependent_compon
 #: Confidence below which the number of clusters is reported as uncertain.
 COULD_NOT_TELL = 0.5
 MOST_ROWS = 2000  # of larger samples so many random rows are used
-_SMALLEST, _FEWEST_ROWS = 0.02, 10  # of a cluster
-_SIZES = (0.5, 2**-0.5, 1.0, 2**0.5, 2.0)  # relative to the smallest size
-_LARGER = 1.1  # eigenvalue, relative to the largest one of the permuted table
-_MOST_COMPONENTS = 12
 
 
 class ClusterNumber(NamedTuple):
-    """A number of clusters.
-
-    Attributes
-    ----------
-    n_clusters : int
-    confidence : float
-        Fraction of the smallest cluster sizes at which the number is the same.
-    """
+    """A number of clusters, and the fraction of smallest cluster sizes with the same number."""
 
     n_clusters: int
     confidence: float
@@ -51,14 +40,9 @@ def choose_number(
 ) -> ClusterNumber:
     """Choose the number of clusters of distinct points.
 
-    Parameters
-    ----------
-    points : Points
-    kernel : Kernel or None
-        Fitted kernel that induces the distance; None for the Euclidean distance. Tables are
-        compared by the kernel principal components that their columns have in common.
-    matrix : array of shape (n, n) or None
-        ``kernel(points)``, if it exists already.
+    A fitted kernel induces the distance; None for the Euclidean distance. Tables are compared by
+    the kernel principal components that their columns have in common. ``matrix`` is
+    ``kernel(points)``, if it exists already.
     """
     some = random_rows(points.n, MOST_ROWS)
     if matrix is not None:
@@ -75,9 +59,9 @@ def choose_number(
 
 
 def _persistent_number(rows: Array, metric: str) -> ClusterNumber:
-    size = max(_FEWEST_ROWS, _SMALLEST * len(rows))
-    counts = [_count(rows, max(2, round(factor * size)), metric) for factor in _SIZES]
-    chosen = counts[_SIZES.index(1.0)]
+    sizes = max(10, 0.02 * len(rows)) * np.geomspace(0.5, 2, 5)
+    counts = [_count(rows, round(size), metric) for size in sizes]
+    chosen = counts[2]
     return ClusterNumber(chosen, counts.count(chosen) / len(counts))
 
 
@@ -105,20 +89,8 @@ def dependent_components(frame: Any, kernel: Kernel, matrix: Array | None = None
 
     Categories separate the rows of a table even if the columns are independent, so gaps between
     rows do not show clusters. Components whose variance exceeds the largest one of a table with
-    independently permuted columns come from dependence (parallel analysis).
-
-    Parameters
-    ----------
-    frame : DataFrame
-    kernel : Kernel
-        Fitted.
-    matrix : array of shape (n, n) or None
-        ``kernel(frame)``, if it exists already.
-
-    Returns
-    -------
-    array of shape (n, m)
-        With at least one column.
+    independently permuted columns come from dependence (parallel analysis); at least one is
+    returned. ``matrix`` is ``kernel(frame)``, if it exists already.
     """
     rng = np.random.default_rng(0)
     n = len(frame)
@@ -127,7 +99,7 @@ def dependent_components(frame: Any, kernel: Kernel, matrix: Array | None = None
         permuted.isetitem(place, frame.iloc[rng.permutation(n), place].array)
     values, vectors = _leading(kernel(frame) if matrix is None else matrix)
     reference, _ = _leading(kernel(permuted))
-    is_larger = np.append(values > _LARGER * reference[0], False)
+    is_larger = np.append(values > 1.1 * reference[0], False)  # 10 % more than by chance
     count = max(1, int(np.argmin(is_larger)))
     return vectors[:, :count] * np.sqrt(np.maximum(values[:count], 0.0))
 
@@ -137,7 +109,7 @@ def _leading(gram: Array) -> tuple[Array, Array]:
     n = len(gram)
     K = double_center(np.array(gram, dtype=np.float64), np.full(n, n**-0.5))
     start = np.random.default_rng(0).normal(size=n)
-    values, vectors = eigsh(K, k=min(_MOST_COMPONENTS, n - 1), v0=start)
+    values, vectors = eigsh(K, k=min(12, n - 1), v0=start)
     order = np.argsort(-values)
     trace = max(float(np.trace(K)), float(np.finfo(np.float64).tiny))
     return values[order] / trace, vectors[:, order]

@@ -23,8 +23,6 @@ from mercer.utils.types import Array
 
 __all__ = ["ClusterProfile", "cluster_profile", "clustering_cost", "clustering_error"]
 
-_MIN_REPRESENTATION = 0.5
-
 
 @dataclass(frozen=True)
 class ClusterProfile:
@@ -126,10 +124,7 @@ def cluster_profile(spectrum: Any, labels: Any) -> ClusterProfile:
     strength = mass * constancy if len(clusters) else np.zeros((len(mass), 1))
     strongest = strength.argmax(axis=1)
     represents = np.array(
-        [
-            clusters[c].item() if strength[i, c] >= _MIN_REPRESENTATION else None
-            for i, c in enumerate(strongest)
-        ],
+        [clusters[c].item() if strength[i, c] >= 0.5 else None for i, c in enumerate(strongest)],
         dtype=object,
     )
     return ClusterProfile(clusters, mass, constancy, spectrum.entropy_terms, represents)

@@ -44,11 +44,7 @@ __all__ = [
     "voters_of",
 ]
 
-_TREE_NEIGHBORS = 15
-_WEAKEST_EDGE = 1e-6  # of a spanning tree; a smaller weight would be rounding error
 _REFERENCE = 10  # neighbors of the graph on which clusterings are compared, and for densities
-_VOTES = 5
-_STARTS = 10  # of k-means
 _STORED_ROWS = 5000  # at most 200 MB
 ENTROPY_POOL = 3  # leading components per cluster among which those of largest entropy are chosen
 
@@ -86,23 +82,12 @@ class KernelRecord:
 
 @dataclass(frozen=True, eq=False)
 class ClusterRows:
-    """Distinct rows with their weights, and the distance that compares them.
-
-    Parameters
-    ----------
-    points : Points
-    weights : array of shape (n,) or None
-        Multiplicities.
-    distance : Kernel or None
-        Fitted kernel that induces the distance; None for the Euclidean distance.
-    matrix : array of shape (n, n) or None
-        K, for a precomputed kernel.
-    """
+    """Distinct rows with their weights, and the distance that compares them."""
 
     points: Points
     weights: Array | None
-    distance: Kernel | None
-    matrix: Array | None = None
+    distance: Kernel | None  # fitted kernel that induces it; None for the Euclidean distance
+    matrix: Array | None = None  # K, for a precomputed kernel
 
     @property
     def n(self) -> int:
@@ -115,7 +100,7 @@ class ClusterRows:
 
     def tree(self) -> NeighborPairs:
         """Return the edges of a minimum spanning tree."""
-        return spanning_edges(self.points.data, _TREE_NEIGHBORS, self.distance)
+        return spanning_edges(self.points.data, 15, self.distance)
 
     def with_stored_distances(self) -> ClusterRows:
         """Return the indices of the rows, compared by a stored matrix of the distance's kernel.
@@ -137,21 +122,11 @@ class ClusterRows:
 
 @dataclass(frozen=True, eq=False)
 class Embedding:
-    """Leading eigenvectors of the degree-normalized kernel matrix of rows, without its diagonal.
-
-    Attributes
-    ----------
-    kernel : Kernel
-        Fitted.
-    spectrum : Spectrum
-    coordinates : array of shape (n, m)
-        The eigenvectors, each multiplied by its eigenvalue.
-    weights : array of shape (n,) or None
-    """
+    """Leading eigenvectors of the degree-normalized kernel matrix of rows, without its diagonal."""
 
     kernel: Kernel
     spectrum: Spectrum
-    coordinates: Array
+    coordinates: Array  # the eigenvectors, each multiplied by its eigenvalue
     weights: Array | None
 
     def of_rows(self, rows: ClusterRows, kernel: Kernel) -> Embedding:
@@ -256,18 +231,8 @@ def embed_rows(
 ) -> Embedding:
     """Compute the leading eigenvectors of a degree-normalized kernel matrix.
 
-    Parameters
-    ----------
-    rows : ClusterRows
-    kernel : Kernel
-        Fitted.
-    n_components : int
-    n_clusters : int
-        Largest number of connected components of a sparse graph that are left separate.
-    tree : NeighborPairs or None
-        Edges that connect a sparse graph with more components, or with small ones.
-    solver : str or solver
-    random_state : int or None
+    The edges of ``tree`` connect a sparse graph with more than ``n_clusters`` connected components,
+    or with small ones.
     """
     gram, sample = _gram(rows, kernel, tree, n_clusters), rows.sample(kernel)
     request = Request("variance", min(n_components, rows.n), solver, normalize=True)
@@ -289,7 +254,7 @@ def embed_rows(
 def _kmeans(Z: Array, n_clusters: int, weights: Array | None) -> Array:
     """Return exactly ``n_clusters`` labels; equal rows are divided in their order if necessary."""
     distinct = min(n_clusters, len(np.unique(Z, axis=0)))
-    found = KMeans(distinct, n_init=_STARTS, random_state=0, max_iter=100)
+    found = KMeans(distinct, n_init=10, random_state=0, max_iter=100)
     labels = np.asarray(found.fit(Z, sample_weight=weights).labels_)
     labels = np.unique(labels, return_inverse=True)[1]
     for label in range(labels.max() + 1, n_clusters):
@@ -343,7 +308,7 @@ def _has_large_components(
 
 def _with_edges(matrix: csr_array, kernel: Neighbors, tree: NeighborPairs) -> csr_array:
     """Add the edges of a tree; in a weighted graph with the weights of the kernel."""
-    weights = np.maximum(kernel.edge_weights(tree), _WEAKEST_EDGE)
+    weights = np.maximum(kernel.edge_weights(tree), 1e-6)  # less would be rounding error
     edges = coo_array((weights, (tree.rows, tree.columns)), shape=matrix.shape).tocsr()
     return csr_array(matrix.maximum(edges + edges.T))
 
@@ -356,16 +321,6 @@ def conductances(graph: Any, labels: Array, count: int) -> Array:
 
     Their sum is the normalized cut. A cluster without edges has conductance 1.
 
-    Parameters
-    ----------
-    graph : sparse array of shape (n, n)
-        Symmetric, with nonnegative weights.
-    labels : int array of shape (n,)
-        0, …, count - 1.
-    count : int
-
-    Examples
-    --------
     >>> from scipy.sparse import csr_array
     >>> path = csr_array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
     >>> conductances(path, np.array([0, 0, 1]), 2)
@@ -391,26 +346,15 @@ class Voters:
 
     A vote has the weight ``exp(-d² / r²)``, where r is the distance of the fifth nearest row. A row
     at distance 0 decides alone. For a precomputed kernel all rows vote, with their kernel values.
-
-    Parameters
-    ----------
-    points : Points
-    labels : int array of shape (n,)
-    distance : Kernel or None
-        Fitted kernel that induces the distance; None for the Euclidean distance.
-    weights : array of shape (n,)
-        Multiplicities, for the distance to the tenth neighbor.
-    medians : array of shape (k,) or None
-        Median over each cluster of the distance to the tenth neighbor; None if no row is noise.
-    largest_ratio : float
-        Rows whose distance, relative to the median of their cluster, is larger are noise.
+    Rows are noise if their distance to the tenth neighbor, relative to the median of their cluster,
+    exceeds ``largest_ratio``.
     """
 
     points: Points
     labels: Array
-    distance: Kernel | None
+    distance: Kernel | None  # fitted kernel that induces it; None for the Euclidean distance
     weights: Array
-    medians: Array | None = None
+    medians: Array | None = None  # None if no row is noise
     largest_ratio: float = np.inf
 
     def __call__(self, points: Points) -> Array:
@@ -433,7 +377,7 @@ class Voters:
 
     def _nearest(self, points: Points) -> Array:
         reference = Reference(self.points.data, self.weights)
-        n_clusters, count = int(self.labels.max()) + 1, min(_VOTES, self.points.n)
+        n_clusters, count = int(self.labels.max()) + 1, min(5, self.points.n)
         labels = np.empty(points.n, dtype=self.labels.dtype)
         for rows, squares, columns in reference.nearest(
             points.data, np.arange(points.n), count, self.distance

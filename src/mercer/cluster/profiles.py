@@ -28,7 +28,6 @@ SMALL = 0.2
 _TEXT_ROWS = 20_000
 _MISSING = "(missing)"
 _WORD = re.compile(r"\w+")
-_NORMAL_IQR = 1.349  # interquartile range of the standard normal distribution
 
 
 @dataclass(frozen=True)
@@ -125,11 +124,7 @@ def describe_clusters(frame: Any, labels: Any, *, min_effect: float = SMALL) -> 
 def cluster_traits(table: Table, numbers: Array) -> tuple[Trait, ...]:
     """Return the traits of all clusters and columns, by decreasing effect within each cluster.
 
-    Parameters
-    ----------
-    table : Table
-    numbers : int array of shape (n,)
-        Cluster numbers, from 0; rows with -1 are in no cluster.
+    ``numbers`` are those of the clusters, from 0; rows with -1 are in no cluster.
     """
     clusters = [int(c) for c in np.unique(numbers) if c >= 0]
     if len(clusters) < 2:
@@ -137,13 +132,8 @@ def cluster_traits(table: Table, numbers: Array) -> tuple[Trait, ...]:
     members = {c: numbers == c for c in clusters}
     found: dict[int, list[Trait]] = {c: [] for c in clusters}
     for name, kind in table.column_types.items():
-        if kind == "text":
-            traits = _word_traits(table.frame[name], name, members)
-        elif kind == "category":
-            traits = _category_traits(table.frame[name], name, members)
-        else:
-            traits = _number_traits(table.frame[name], name, kind, members)
-        for trait in traits:
+        find = {"text": _word_traits, "category": _category_traits}.get(kind, _number_traits)
+        for trait in find(table.frame[name], name, kind, members):
             found[trait.cluster].append(trait)
     return tuple(
         trait for c in clusters for trait in sorted(found[c], key=lambda t: -abs(t.effect))
@@ -176,33 +166,23 @@ def _iso(nanoseconds: float) -> str:
     return str(np.datetime64(round(nanoseconds), "ns").astype("datetime64[s]"))
 
 
-def _category_traits(column: Any, name: str, members: dict[int, Array]) -> Iterable[Trait]:
+def _category_traits(
+    column: Any, name: str, kind: ColumnType, members: dict[int, Array]
+) -> Iterable[Trait]:
     labels = column.astype(object).where(column.notna(), _MISSING).astype(str).to_numpy()
     names, codes = np.unique(labels.astype(str), return_inverse=True)
     overall = np.bincount(codes, minlength=len(names)) / len(codes)
     for cluster, rows in members.items():
         inside = np.bincount(codes[rows], minlength=len(names)) / rows.sum()
-        effects = cohens_h(inside, overall)
-        best = _most_different(effects)
-        yield Trait(
-            cluster,
-            name,
-            "category",
-            str(names[best]),
-            float(inside[best]),
-            float(overall[best]),
-            float(effects[best]),
-        )
+        yield _label_trait(cluster, name, kind, names, inside, overall)
 
 
-def _word_traits(column: Any, name: str, members: dict[int, Array]) -> Iterable[Trait]:
+def _word_traits(
+    column: Any, name: str, kind: ColumnType, members: dict[int, Array]
+) -> Iterable[Trait]:
     """Yield traits from the proportions of rows that contain a word (at most 20,000 rows)."""
     step = -(-len(column) // _TEXT_ROWS)
-    texts = column.iloc[::step]
-    bags = [
-        {_MISSING} if cell is None or cell != cell else set(_WORD.findall(str(cell).lower()))
-        for cell in texts
-    ]
+    bags = [_words_of(cell) for cell in column.iloc[::step]]
     counts_overall = Counter(word for bag in bags for word in bag)
     words = [word for word, _ in counts_overall.most_common(1000)]
     overall = np.array([counts_overall[word] for word in words]) / max(len(bags), 1)
@@ -212,25 +192,26 @@ def _word_traits(column: Any, name: str, members: dict[int, Array]) -> Iterable[
             continue
         counts = Counter(word for bag in chosen for word in bag)
         inside = np.array([counts[word] for word in words]) / len(chosen)
-        effects = cohens_h(inside, overall)
-        best = _most_different(effects)
-        yield Trait(
-            cluster,
-            name,
-            "text",
-            words[best],
-            float(inside[best]),
-            float(overall[best]),
-            float(effects[best]),
-        )
+        yield _label_trait(cluster, name, kind, words, inside, overall)
 
 
-def _most_different(effects: Array) -> int:
-    """Return the index of the largest positive effect, or of the largest absolute effect.
+def _words_of(cell: Any) -> set[str]:
+    if cell is None or cell != cell:
+        return {_MISSING}
+    return set(_WORD.findall(str(cell).lower()))
 
-    The second applies if no effect reaches ``SMALL``.
+
+def _label_trait(
+    cluster: int, column: str, kind: ColumnType, labels: Any, inside: Array, overall: Array
+) -> Trait:
+    """Return the trait of the label with the largest positive effect.
+
+    If no effect reaches ``SMALL``, it is that of the largest absolute effect.
     """
-    return int(np.argmax(effects)) if effects.max() >= SMALL else int(np.argmax(np.abs(effects)))
+    effects = cohens_h(inside, overall)
+    best = int(np.argmax(effects if effects.max() >= SMALL else np.abs(effects)))
+    label, effect = str(labels[best]), float(effects[best])
+    return Trait(cluster, column, kind, label, float(inside[best]), float(overall[best]), effect)
 
 
 def robust_scale(values: Array) -> float:
@@ -239,7 +220,7 @@ def robust_scale(values: Array) -> float:
     Both estimate the standard deviation of a normal distribution.
     """
     low, high = np.quantile(values, [0.25, 0.75])
-    return float((high - low) / _NORMAL_IQR) or float(np.std(values))
+    return float((high - low) / 1.349) or float(np.std(values))
 
 
 def cohens_h(p: Array, q: Array) -> Array:

@@ -57,13 +57,6 @@ from mercer.utils.weights import multiplicities
 
 __all__ = ["KernelRecord", "SpectralClustering", "describe_kernel", "table_clustering"]
 
-_CHOICE_ROWS = 2000  # on which kernels are compared
-_ROWS_PER_CLUSTER = 30
-_SPARSE_ROWS, _DENSE_ROWS = 20_000, 5000
-_UNEQUAL_SCALES = 10.0  # largest standard deviation, relative to the median one
-_MANY_CLUSTERS = 60  # for which n_clusters="auto" has enough rows
-_RANGES = 1e-150, 1e152  # of columns whose squared distances neither underflow nor overflow
-
 
 class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     r"""Spectral clustering of a neighbor graph or kernel, chosen without labels.
@@ -80,11 +73,10 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         "auto" chooses the number of clusters, which may be 1 (see the notes).
     kernel : "auto", str or Kernel
         "auto" compares weighted mutual neighbor graphs with 10 and 20 neighbors, and the
-        10-neighbor graph. A kernel
-        object such as ``SelfTuning(7)``, ``Neighbors(10)`` or ``Gaussian(1.0)`` is used as it is;
-        its values must not be negative. Data frames with columns that are not numbers, or
-        with missing values, are compared by :func:`~mercer.kernels.table_kernel` if the kernel is
-        "auto".
+        10-neighbor graph. A kernel object such as ``SelfTuning(7)``, ``Neighbors(10)`` or
+        ``Gaussian(1.0)`` is used as it is; its values must not be negative. Data frames with
+        columns that are not numbers, or with missing values, are compared by
+        :func:`~mercer.kernels.table_kernel` if the kernel is "auto".
     components : {"variance", "entropy"}
         The leading eigenvectors, or those with the largest entropy terms among the 3 k leading
         ones.
@@ -268,7 +260,7 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         points.require_dense("standardize=True")
         deviations = _deviations(points, weights)
         positive = deviations[deviations > 0]
-        equal = not len(positive) or positive.max() <= _UNEQUAL_SCALES * np.median(positive)
+        equal = not len(positive) or positive.max() <= 10 * np.median(positive)
         if self.standardize == "auto" and equal:
             return None
         return np.where(deviations > 0, deviations, 1.0)
@@ -301,9 +293,8 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         if self.max_rows is not None:
             return int(self.max_rows)
         if affinity.kernel is None:
-            largest = _MANY_CLUSTERS if self.n_clusters == "auto" else int(self.n_clusters)
-            return max(_CHOICE_ROWS, _ROWS_PER_CLUSTER * largest)
-        return _SPARSE_ROWS if affinity.kernel.is_sparse else _DENSE_ROWS
+            return 2000 if self.n_clusters == "auto" else max(2000, 30 * int(self.n_clusters))
+        return 20_000 if affinity.kernel.is_sparse else 5000
 
     # --- kernels and numbers of clusters --------------------------------------------------------
 
@@ -418,10 +409,10 @@ def _bounded(counts: Array) -> Array:
 def _check_ranges(X: Any) -> None:
     with np.errstate(over="ignore"):
         largest = float(column_ranges(X).max())
-    if largest > 0 and not _RANGES[0] <= largest <= _RANGES[1]:
+    if largest > 0 and not 1e-150 <= largest <= 1e152:  # squares would underflow or overflow
         raise ValueError(
             f"The largest range of a column is {largest:.3g}; squared distances need one between "
-            f"{_RANGES[0]:g} and {_RANGES[1]:g}. Multiply X by a constant."
+            "1e-150 and 1e+152. Multiply X by a constant."
         )
 
 
@@ -459,20 +450,9 @@ def table_clustering(
 ) -> SpectralClustering:
     """Return a clustering for the data of a prepared table, not fitted.
 
-    With the bandwidth "auto" several kernels are compared; any other bandwidth selects the kernel
+    With the bandwidth "auto" three graphs are compared; any other bandwidth selects the kernel
     of the table with this bandwidth. Columns are standardized by the table's pipeline only. Tables
     of numbers with missing values get a self-tuning kernel with the distance of the table's kernel.
-
-    Parameters
-    ----------
-    preparation : Preparation
-    n_clusters : int or "auto"
-    bandwidth : float or str
-        As requested for ``preparation``.
-    noise : float
-        Fraction of the rows that are labeled -1.
-    solver : str or solver
-    verbose : bool
     """
     kernel: str | Kernel = "auto"
     if bandwidth != "auto":

@@ -62,12 +62,7 @@ _IDENTIFYING = {"row_number", "identifier", "all_distinct"}
 
 
 def find_column_types(frame: Any, categorical: Iterable[str] = ()) -> dict[str, ColumnType]:
-    """Return the types of all columns; those in ``categorical`` are categories.
-
-    >>> import pandas as pd
-    >>> find_column_types(pd.DataFrame({"zip": [10115, 80331], "x": [1.5, 2]}), ["zip"])
-    {'zip': 'category', 'x': 'number'}
-    """
+    """Return the types of all columns; those in ``categorical`` are categories."""
     categories = set(categorical)
 
     def find(name: str, dtype: Any) -> ColumnType:
@@ -82,14 +77,7 @@ def find_column_types(frame: Any, categorical: Iterable[str] = ()) -> dict[str, 
 
 
 def as_typed_frame(frame: Any, column_types: Mapping[str, ColumnType]) -> Any:
-    """Select columns and convert each to its type; see :func:`as_column_type`.
-
-    >>> import pandas as pd
-    >>> as_typed_frame(pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}), {"a": "number"})
-         a
-    0  1.0
-    1  2.0
-    """
+    """Select columns and convert each to its type; see :func:`as_column_type`."""
     import pandas as pd
 
     names = list(column_types)
@@ -112,16 +100,8 @@ def as_typed_frame(frame: Any, column_types: Mapping[str, ColumnType]) -> Any:
 def as_column_type(column: Any, wanted: ColumnType) -> Any:
     """Convert a column to a type; numbers that are not finite become missing values.
 
-    Parameters
-    ----------
-    column : pandas.Series
-    wanted : {"number", "date", "category", "text"}
-
-    Returns
-    -------
-    pandas.Series
-        Numbers as float64 (durations in days), dates as datetimes, categories as a categorical of
-        strings, texts as strings. Ordered categoricals are returned unchanged.
+    Numbers are float64 (durations in days), dates datetimes, categories a categorical of strings,
+    texts strings. Ordered categoricals are returned unchanged.
     """
     import pandas as pd
 
@@ -236,17 +216,10 @@ def find_omissions(
     chosen: Collection[str],
     include: Collection[str] = (),
 ) -> dict[str, Omission]:
-    """Return the reasons not to analyze columns, by name.
+    """Return the reasons not to analyze columns, by name; they have their types already.
 
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        Columns are already converted to their types.
-    column_types : mapping of str to str
-    chosen : collection of str
-        Columns that the user declared as categories; they are not identifiers.
-    include : collection of str
-        Columns to analyze even if they look like identifiers.
+    ``chosen`` columns, declared as categories by the user, are not identifiers; those to include
+    are analyzed even if they look like identifiers.
     """
     found = _find_omissions_of_numbers(frame, _numeric(column_types))
     for name, kind in column_types.items():
@@ -333,26 +306,8 @@ def find_omission_of_numbers(
 ) -> Omission | None:
     """Return the reason not to analyze a column of numbers, from its statistics, or None.
 
-    Parameters
-    ----------
-    name : str
-    rows, present : int
-        Number of rows, and of rows with a value.
-    is_constant : bool
-    counts_rows : bool
-        Whether each number is the previous one plus 1.
-    largest : float
-        The largest absolute value.
-    identifies : bool
-        Whether the numbers identify rows; see :func:`mercer.kernels.tables.identify_rows`.
-
-    Examples
-    --------
-    >>> omission = find_omission_of_numbers(
-    ...     "id", 100, 100, is_constant=False, counts_rows=True, largest=100.0
-    ... )
-    >>> omission.code
-    'row_number'
+    ``counts_rows``: each number is the previous one plus 1; ``largest``: in absolute value;
+    ``identifies``: see :func:`mercer.kernels.tables.identify_rows`.
     """
     if omission := _too_few_values(name, rows, present):
         return omission

@@ -38,35 +38,18 @@ def read_frame(
     texts: Iterable[str] = (),
     max_bytes: int | None = None,
 ) -> tuple[Any, list[str]]:
-    """Read a file as a data frame.
+    """Return a file as a data frame with distinct names, and the assumptions about its format.
 
-    Parameters
-    ----------
-    source : str, Path or binary file
-        "-" is standard input.
-    encoding : str
-        Encoding of text files. A byte order mark takes precedence.
-    as_written : bool
-        Do not parse the cells of text files: "007", "NA" and "1.50" stay strings.
-    label : str or None
-        Column of class labels. In text files only its empty cells are missing. Its cells stay
-        strings unless they are numbers that are as distinct as the strings.
-    categorical : iterable of str
-        Columns of text files whose cells stay strings; only empty cells are missing.
-    texts : iterable of str
-        Columns of text files whose cells stay strings; cells such as "NA" are missing.
-    max_bytes : int or None
-        Largest size of a gzip, bzip2 or xz file after decompression.
+    "-" is standard input. A byte order mark takes precedence over the encoding. In text files:
 
-    Returns
-    -------
-    frame : pandas.DataFrame
-        Names of columns are distinct strings.
-    notes : list of str
-        Assumptions about the format, such as decimal commas.
+    - ``as_written`` leaves all cells as strings: "007", "NA" and "1.50";
+    - cells of ``label`` stay strings unless they are numbers that are as distinct as the strings;
+      only empty cells are missing;
+    - cells of ``categorical`` columns stay strings; only empty cells are missing;
+    - cells of ``texts`` stay strings; cells such as "NA" are missing.
 
-    Examples
-    --------
+    ``max_bytes`` limits the size of compressed files after decompression.
+
     >>> import io
     >>> frame, notes = read_frame(io.BytesIO(b"a;b\\n1,5;2\\n2,5;3\\n"))
     >>> frame["a"].tolist(), notes
@@ -276,15 +259,7 @@ def _opened(content: bytes, method: str) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Embeddings:
-    """Vectors, and a caption per row.
-
-    Attributes
-    ----------
-    vectors : array of shape (n, d)
-        A memory map for NPY files.
-    captions : list of str or None
-        Texts or image paths.
-    """
+    """Vectors (a memory map for NPY files), and a text or image path per row."""
 
     vectors: Array
     captions: list[str] | None = None
@@ -296,17 +271,6 @@ def read_embeddings(path: str | Path) -> Embeddings:
     An NPZ file has one 2-D array of numbers (or one named X, embeddings, embedding or features),
     and may have a 1-D array of texts. A table has one column of lists or many numeric columns, and
     may have a column of texts, such as image paths. Other columns are not used.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> import numpy as np
-    >>> from mercer.tables.readers import read_embeddings
-    >>> with TemporaryDirectory() as folder:
-    ...     np.save(Path(folder) / "vectors.npy", np.eye(3, dtype=np.float32))
-    ...     read_embeddings(Path(folder) / "vectors.npy").vectors.shape
-    (3, 3)
     """
     path = Path(path)
     suffix = path.suffix.lower()

@@ -81,21 +81,7 @@ class Rows:
 class SelectedTable:
     """Selected columns and rows of a table; base class of tables in memory and in chunks.
 
-    Parameters
-    ----------
-    name : str
-        Name of the data set, the file or the folder.
-    column_types : dict of str to str
-        By selected column: "number", "date", "category" or "text".
-    label : str or None
-        Column with class labels.
-    rows_read : int
-    omissions : tuple of Omission
-        Columns that are not selected.
-    notes : tuple of str
-        Assumptions of the reader about the format.
-    categorical : tuple of str
-        Columns that the user declared as categories.
+    For the fields see :class:`Table`.
     """
 
     name: str
@@ -433,10 +419,6 @@ def labels_of(column: Any) -> Array:
     """Return the labels of a column: numbers if none is missing, strings otherwise.
 
     Missing labels get a placeholder that differs from all other labels.
-
-    >>> import pandas as pd
-    >>> labels_of(pd.Series([1, None, 2])).tolist()
-    ['1', 'no label', '2']
     """
     if column.dtype.kind in "iuf" and not column.isna().any():
         numbers: Array = column.to_numpy(dtype=column.dtype.kind + "8")

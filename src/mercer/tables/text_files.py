@@ -396,12 +396,7 @@ def _with_booleans(cells: Any) -> Any:
 
 
 def as_labels(cells: Any) -> Any:
-    """Return labels as numbers if these are as distinct as the strings, and as strings otherwise.
-
-    >>> import pandas as pd
-    >>> as_labels(pd.Series(["1", "2"])).tolist(), as_labels(pd.Series(["01", "1"])).tolist()
-    ([1, 2], ['01', '1'])
-    """
+    """Return labels as numbers if these are as distinct as the strings, else as strings."""
     import pandas as pd
 
     present = cells.dropna()
@@ -439,15 +434,6 @@ def escape_formula(cell: Any) -> Any:
 def to_csv(frame: Any, *, separator: str = ",", float_format: str | None = None) -> str:
     """Return a data frame as CSV, without its index; texts and names of columns are escaped.
 
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-    separator : str
-    float_format : str or None
-        Format of floats; by default all digits.
-
-    Examples
-    --------
     >>> import pandas as pd
     >>> print(to_csv(pd.DataFrame({"x": [-1.5], "label": ["=A1"]})), end="")
     x,label
