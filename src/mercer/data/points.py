@@ -507,11 +507,7 @@ def validate_weights(sample_weight: Any, points: PointSet | int) -> Array | None
 
 
 def row_weights(weights: Any, n: int, name: str = "sample_weight") -> Array:
-    """Return n finite, non-negative numbers as a new array; a scalar is repeated.
-
-    >>> row_weights(2, 3)
-    array([2., 2., 2.])
-    """
+    """Return n finite, non-negative numbers as a new array; a scalar is repeated."""
     found = np.array(weights, dtype=np.float64)  # a copy, which models may store
     if found.ndim == 0:
         found = np.full(n, float(found))

@@ -33,22 +33,14 @@ __all__ = [
 
 
 def random_rows(n: int, most: int, seed: int = 0) -> Array:
-    """Return sorted indices of all n rows, or of ``most`` of them drawn with this seed.
-
-    >>> random_rows(3, 5).tolist(), len(random_rows(100, 5))
-    ([0, 1, 2], 5)
-    """
+    """Return sorted indices of all n rows, or of ``most`` of them drawn with this seed."""
     if n <= most:
         return np.arange(n)
     return np.sort(np.random.default_rng(seed).choice(n, most, replace=False))
 
 
 def distinct_rows(X: Any, weights: Array) -> tuple[Array, Array]:
-    """Return indices of the distinct rows in lexicographic order, and their total weights.
-
-    >>> distinct_rows(np.array([[2.0], [1.0], [2.0]]), np.ones(3))
-    (array([1, 0]), array([1., 2.]))
-    """
+    """Return indices of the distinct rows in lexicographic order, and their total weights."""
     if hasattr(X, "tocsr"):
         from mercer.utils.pairwise import distinct_sparse_rows
 
@@ -67,9 +59,6 @@ def evenly_spaced(weights: Array, count: int) -> tuple[Array, Array]:
 
     Entries with more than an average weight may be selected several times. These numbers sum to
     ``count`` and differ from ``count * weights / weights.sum()`` by less than 1.
-
-    >>> evenly_spaced(np.array([1.0, 1.0, 5.0, 1.0]), 4)
-    (array([0, 2]), array([1., 3.]))
     """
     cumulative = np.cumsum(weights)
     at = np.searchsorted(cumulative, (np.arange(count) + 0.5) / count * cumulative[-1])
@@ -78,11 +67,7 @@ def evenly_spaced(weights: Array, count: int) -> tuple[Array, Array]:
 
 
 def group_medians(weights: Array, count: int) -> tuple[Array, Array]:
-    """Divide entries into groups of consecutive ones; return the median of each and its weight.
-
-    >>> group_medians(np.array([1.0, 1.0, 5.0, 1.0]), 2)
-    (array([0, 2]), array([2., 6.]))
-    """
+    """Divide entries into groups of consecutive ones; return the median of each and its weight."""
     edges = np.arange(count + 1) * len(weights) // count
     totals, cumulative = np.add.reduceat(weights, edges[:-1]), np.cumsum(weights)
     middles = np.searchsorted(cumulative, cumulative[edges[1:] - 1] - totals / 2)

@@ -262,11 +262,7 @@ def tie_groups(values: Array, tolerance: float) -> list[slice]:
 
 
 def tie_sizes(values: Array, tolerance: float) -> Array:
-    """Return the number of sorted eigenvalues that are tied with each, itself included.
-
-    >>> tie_sizes(np.array([3.0, 2.0, 2.0, 1.0]), 1e-9)
-    array([1, 2, 2, 1])
-    """
+    """Return the number of sorted eigenvalues that are tied with each, itself included."""
     sizes = np.ones(len(values), dtype=int)
     for group in tie_groups(values, tolerance):
         sizes[group] = group.stop - group.start
@@ -306,11 +302,7 @@ def has_no_overlap(overlaps: Array, n: float, precision: np.dtype[Any]) -> Array
 
 
 def is_sign_free(vectors: Array, n: float | None = None) -> Array:
-    """Return whether each column has no change of sign, up to 1/n of its largest entry.
-
-    >>> is_sign_free(np.array([[1.0, 1.0], [0.5, -0.9]]))
-    array([ True, False])
-    """
+    """Return whether each column has no change of sign, up to 1/n of its largest entry."""
     slack = np.abs(vectors).max(axis=0) / (len(vectors) if n is None else n)
     return np.asarray((vectors.min(axis=0) > -slack) | (vectors.max(axis=0) < slack))
 

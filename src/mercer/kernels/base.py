@@ -404,12 +404,7 @@ def _hint(kernel: Any) -> str:
 
 
 def map_leaves(kernel: Kernel, change: Callable[[Kernel], Kernel]) -> Kernel:
-    """Return a kernel with ``change`` applied to its leaves.
-
-    >>> from mercer.kernels import Gaussian, Linear
-    >>> map_leaves(2.0 * Gaussian("auto"), lambda leaf: leaf.with_bandwidth(1.0))
-    2.0 * Gaussian(bandwidth=1.0)
-    """
+    """Return a kernel with ``change`` applied to its leaves."""
     parts = kernel.inner_kernels()
     if not parts:
         return change(kernel)

@@ -223,11 +223,7 @@ def _log_laplacian_gaussian(u: Array, b: float, sigma: float) -> Array:
 
 
 def density_terms(kernel: Kernel, d: int) -> list[tuple[float, Kernel]]:
-    """Return the kernels whose densities a kernel's density consists of, and their fractions.
-
-    >>> [(round(a, 2), k) for a, k in density_terms(Gaussian(1.0) + 3.0 * Gaussian(2.0), 1)]
-    [(0.14, Gaussian(bandwidth=1.0)), (0.86, Gaussian(bandwidth=2.0))]
-    """
+    """Return the kernels whose densities a kernel's density consists of, and their fractions."""
     if isinstance(kernel, Scaled):
         return density_terms(kernel.kernel, d)
     if not isinstance(kernel, Sum):

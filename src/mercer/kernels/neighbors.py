@@ -141,11 +141,7 @@ def kernel_distances(kernel: Kernel, X: Any, Y: Any) -> Array:
 
 
 def squared_distances_from(own: Array, other: Array, products: Array) -> Array:
-    """Return ``|φ(x)|² + |φ(y)|² - 2 φ(x)'φ(y)`` from these values.
-
-    >>> squared_distances_from(np.array([1.0]), np.array([1.0, 4.0]), np.array([[1.0, 2.0]]))
-    array([[0., 1.]])
-    """
+    """Return ``|φ(x)|² + |φ(y)|² - 2 φ(x)'φ(y)`` from these values."""
     norms = np.add.outer(own, other).astype(np.float64)
     squares = norms - 2.0 * products
     # smaller ones are rounding error

@@ -26,11 +26,7 @@ __all__ = [
 
 
 def is_frame(X: Any) -> bool:
-    """Return whether X is a pandas data frame or has its interface.
-
-    >>> is_frame([[1.0, 2.0]])
-    False
-    """
+    """Return whether X is a pandas data frame or has its interface."""
     return hasattr(X, "iloc") and hasattr(X, "columns")
 
 
@@ -124,10 +120,7 @@ def _to_pandas(table: Any) -> Any:
 
 
 def check_distinct_names(columns: Iterable[Any], table: str = "X") -> None:
-    """Raise ValueError if several columns have the same name as text, such as 1 and "1".
-
-    >>> check_distinct_names(["a", "b"])
-    """
+    """Raise ValueError if several columns have the same name as text, such as 1 and "1"."""
     names = [str(name) for name in columns]
     if len(set(names)) < len(names):
         repeated = [name for name, count in Counter(names).items() if count > 1]
@@ -139,21 +132,12 @@ def check_distinct_names(columns: Iterable[Any], table: str = "X") -> None:
 
 
 def rows_of(X: Any, rows: Any) -> Any:
-    """Return the rows selected by indices or a boolean mask; the index of a frame is reset.
-
-    >>> import numpy as np
-    >>> rows_of(np.array([5.0, 6.0, 7.0]), [0, 2])
-    array([5., 7.])
-    """
+    """Return the rows selected by indices or a boolean mask; the index of a frame is reset."""
     return X.iloc[rows].reset_index(drop=True) if hasattr(X, "iloc") else X[rows]
 
 
 def column_names(X: Any) -> list[Any] | None:
-    """Return the names of the columns, or None if X is not a data frame.
-
-    >>> column_names([[1.0, 2.0]]) is None
-    True
-    """
+    """Return the names of the columns, or None if X is not a data frame."""
     return list(X.columns) if is_frame(X) else None
 
 

@@ -53,11 +53,7 @@ def finite_product(A: Array, B: Array, out: Array | None = None) -> Array:
 
 
 def row_ranges(n: int, size: int) -> list[slice]:
-    """Return slices of at most ``size`` rows that together cover n rows.
-
-    >>> row_ranges(5, 2)
-    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
-    """
+    """Return slices of at most ``size`` rows that together cover n rows."""
     size = max(size, 1)
     return [slice(i, min(i + size, n)) for i in range(0, n, size)]
 
@@ -145,11 +141,7 @@ def distance_blocks(X: Array) -> Iterator[tuple[slice, Array]]:
 
 
 def nearest_distances(X: Array) -> Array:
-    """Return the distance of each row to its nearest neighbor.
-
-    >>> nearest_distances(np.array([[0.0], [1.0], [3.0]]))
-    array([1., 1., 2.])
-    """
+    """Return the distance of each row to its nearest neighbor."""
     nearest = np.empty(len(X))
     for rows, distances in distance_blocks(X):
         distances[np.arange(len(distances)), np.arange(rows.start, rows.stop)] = np.inf
@@ -165,12 +157,7 @@ def _squared_norms(X: Array) -> Array:
 
 
 class SparseRows(csr_array):  # type: ignore[misc]
-    """A CSR array with a length, as arrays of rows have, that is never converted silently.
-
-    >>> rows = SparseRows([[0.0, 2.0], [0.0, 0.0]])
-    >>> len(rows), rows[:1].toarray().tolist()
-    (2, [[0.0, 2.0]])
-    """
+    """A CSR array with a length, as arrays of rows have, that is never converted silently."""
 
     def __len__(self) -> int:
         return int(self.shape[0])
@@ -199,11 +186,7 @@ def as_dense(X: Any) -> Array:
 
 
 def row_products(A: Any, B: Any, out: Array | None = None) -> Array:
-    """Return ``A B'`` as a dense array; A and B may be sparse.
-
-    >>> row_products(SparseRows([[0.0, 2.0]]), np.array([[1.0, 3.0], [5.0, 0.0]]))
-    array([[6., 0.]])
-    """
+    """Return ``A B'`` as a dense array; A and B may be sparse."""
     if not issparse(A) and not issparse(B):
         return finite_product(A, B.T, out)
     right = B.T
@@ -234,11 +217,7 @@ def row_maxima(X: Any) -> Array:
 
 
 def divide_rows(X: Any, divisors: Array) -> Any:
-    """Divide every row by a number.
-
-    >>> divide_rows(SparseRows([[0.0, 2.0], [3.0, 0.0]]), np.array([2.0, 1.0])).toarray().tolist()
-    [[0.0, 1.0], [3.0, 0.0]]
-    """
+    """Divide every row by a number."""
     if not issparse(X):
         return X / divisors[:, None]
     values = X.data / divisors[_row_indices(X)]

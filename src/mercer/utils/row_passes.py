@@ -26,11 +26,7 @@ Summary = TypeVar("Summary")
 
 
 def add_up(summaries: Sequence[Any]) -> Any:
-    """Return the sum of summaries of any type with ``+``; tuples are added entry by entry.
-
-    >>> add_up([(1, 2.0), (3, 4.0)])
-    (4, 6.0)
-    """
+    """Return the sum of summaries of any type with ``+``; tuples are added entry by entry."""
     if isinstance(summaries[0], tuple):
         return tuple(add_up(entries) for entries in zip(*summaries, strict=True))
     return reduce(add, summaries)
@@ -75,11 +71,7 @@ class RowPasses(Protocol):
 
 
 class MemoryPasses:
-    """Passes over arrays in memory: every function is called once, with all rows.
-
-    >>> MemoryPasses().sum(len, np.arange(4.0))
-    4
-    """
+    """Passes over arrays in memory: every function is called once, with all rows."""
 
     is_chunked: ClassVar[bool] = False
 
@@ -114,11 +106,7 @@ IN_MEMORY = MemoryPasses()
 
 
 def first_minimum(pairs: Sequence[tuple[float, Any]]) -> tuple[float, Any]:
-    """Return the (value, item) pair with the smallest value, the first one in case of ties.
-
-    >>> first_minimum([(2.0, "a"), (1.0, "b"), (1.0, "c")])
-    (1.0, 'b')
-    """
+    """Return the (value, item) pair with the smallest value, the first one in case of ties."""
     return min(pairs, key=itemgetter(0))
 
 

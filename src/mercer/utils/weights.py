@@ -98,11 +98,7 @@ class WeightTotals:
 
 
 def effective_size(weights: Array) -> float:
-    """Return Kish's ``(Σw)² / Σw²``.
-
-    >>> effective_size(np.array([0.2, 0.2, 0.2, 0.0]))
-    3.0
-    """
+    """Return Kish's ``(Σw)² / Σw²``."""
     return WeightTotals.of(weights).effective_size
 
 

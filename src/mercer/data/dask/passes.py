@@ -33,12 +33,7 @@ class Sketch(NamedTuple):
 
 
 def sketch_rows(X: Array, weights: Array | None, size: int) -> Sketch:
-    """Return a sketch of at most ``size`` rows.
-
-    >>> sketch = sketch_rows(np.array([[2.0], [1.0], [2.0]]), None, 5)
-    >>> sketch.rows[:, 0].tolist(), sketch.weights.tolist(), sketch.complete
-    ([1.0, 2.0], [1.0, 2.0], True)
-    """
+    """Return a sketch of at most ``size`` rows."""
     counts = np.ones(len(X)) if weights is None else weights
     return _thinned(X.astype(np.float64, copy=False), counts, size)
 
@@ -73,20 +68,12 @@ SKETCH_SIZE = 16_000
 
 
 def is_dask(X: Any) -> bool:
-    """Return whether X is a Dask collection, without importing Dask.
-
-    >>> is_dask(np.zeros(3))
-    False
-    """
+    """Return whether X is a Dask collection, without importing Dask."""
     return type(X).__module__.partition(".")[0] == "dask" and hasattr(X, "__dask_graph__")
 
 
 def passes_for(*columns: Any) -> RowPasses:
-    """Return the passes that read these columns: Dask's if any of them is a Dask array.
-
-    >>> passes_for(np.zeros(3), None).is_chunked
-    False
-    """
+    """Return the passes that read these columns: Dask's if any of them is a Dask array."""
     return DASK if any(is_dask(column) for column in columns) else IN_MEMORY
 
 
