@@ -355,10 +355,10 @@ def radial_derivatives(
     ``logs`` are ``log |a_j k_j|``, of shape (m, n), and are overwritten; ``signs`` those of the
     a_j.
     """
-    total, shares = term_fractions(logs, signs)
-    shares *= slopes
-    sums = shares.sum(axis=1)
-    gradient = shares @ V - sums[:, None] * U
+    total, fractions = term_fractions(logs, signs)
+    fractions *= slopes
+    sums = fractions.sum(axis=1)
+    gradient = fractions @ V - sums[:, None] * U
     return LogDerivatives(total, gradient, sums[:, None, None] * np.eye(U.shape[1]))
 
 
@@ -366,18 +366,18 @@ def join_derivatives(parts: list[LogDerivatives]) -> LogDerivatives:
     """Return the derivatives of the logarithm of a sum of positive functions."""
     if len(parts) == 1:
         return parts[0]
-    logs, shares = term_fractions(
+    logs, fractions = term_fractions(
         np.stack([part.logs for part in parts], axis=1), np.ones(len(parts))
     )
     gradient = np.zeros_like(parts[0].gradient)
     precisions: Array | None = None
     if all(part.precisions is not None for part in parts):
         precisions = np.zeros((*gradient.shape, gradient.shape[1]))
-    for share, part in zip(shares.T, parts, strict=True):
-        used = share != 0  # the derivatives of a part that is 0 are not defined
-        gradient[used] += share[used, None] * part.gradient[used]
+    for fraction, part in zip(fractions.T, parts, strict=True):
+        used = fraction != 0  # the derivatives of a part that is 0 are not defined
+        gradient[used] += fraction[used, None] * part.gradient[used]
         if precisions is not None and part.precisions is not None:
-            precisions[used] += share[used, None, None] * part.precisions[used]
+            precisions[used] += fraction[used, None, None] * part.precisions[used]
     return LogDerivatives(logs, gradient, precisions)
 
 
@@ -398,7 +398,7 @@ def concatenate(parts: list[LogDerivatives]) -> LogDerivatives:
 
 
 def term_fractions(logs: Array, signs: Array) -> tuple[Array, Array]:
-    """Return ``log Σ_j s_j exp(l_j)`` (NaN if the sum is not positive) and the terms' shares."""
+    """Return ``log Σ_j s_j exp(l_j)`` and the terms' fractions; NaN if not positive."""
     top = logs.max(axis=1)
     top = np.where(np.isneginf(top), 0.0, top)
     terms = np.exp(logs - top[:, None]) * signs
@@ -433,8 +433,8 @@ def _of_term(kernel: Kernel, X: Array, Y: Array, coefficients: Array) -> LogDeri
     if isinstance(kernel, Laplacian):
         logs = kernel.log_tiles(X, Y)(*everything) + offset
         flat = radial_derivatives(X, Y, logs.copy(), np.zeros(len(Y)), signs)
-        shares = np.exp(logs - flat.logs[:, None]) * signs
-        columns = [(shares * np.sign(Y[:, c] - X[:, [c]])).sum(axis=1) for c in range(d)]
+        fractions = np.exp(logs - flat.logs[:, None]) * signs
+        columns = [(fractions * np.sign(Y[:, c] - X[:, [c]])).sum(axis=1) for c in range(d)]
         return LogDerivatives(flat.logs, kernel.to_units(np.stack(columns, axis=1)), None)
     if not isinstance(kernel, Radial):
         raise ValueError(

@@ -268,7 +268,7 @@ def identify_rows(name: Any, cells: Array) -> bool:
 
 
 def counts_from_offset(first: float, last: float, rows: int) -> bool:
-    """Return whether numbers that increase by 1 look like identifiers, from their first and last."""
+    """Return whether numbers that increase by 1 from first to last look like identifiers."""
     could_be_years = first >= 1000 and last < 3000
     return rows >= MANY_ROWS and first > rows and not could_be_years
 
