@@ -208,7 +208,7 @@ def test_scores_and_log_densities_of_the_report_are_continuous(monkeypatch, subs
     if subsampled:
         monkeypatch.setattr(report_scores, "_ALL_PAIRS", 20)
         monkeypatch.setattr(report_scores, "_REFERENCE", 150)
-        monkeypatch.setattr(report_scores, "_FOURIER_COLUMNS", 0)
+        monkeypatch.setattr(report_scores, "FEW_COLUMNS", 0)
     rng = np.random.default_rng(0)
     cloud = rng.normal(size=(200, 2))
     found = []

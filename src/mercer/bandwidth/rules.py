@@ -128,7 +128,9 @@ def _check_rule(rule: Any) -> None:
 
 
 def _apply(rule: str, sample: BandwidthSample, kernel: Stationary) -> float:
-    return RULES[rule](sample, kernel) if rule in RULES else SELECTORS[rule](sample)
+    if rule == "leave-one-out":
+        return _leave_one_out(sample, kernel)
+    return (_FORMULAS | SELECTORS)[rule](sample)
 
 
 def _warn_of_scales(X: Any, weights: Array | None) -> None:
@@ -364,16 +366,16 @@ def _leave_one_out(sample: BandwidthSample, kernel: Stationary) -> float:
     return size_ratio ** (1 / (d + 4)) * most_likely_bandwidth(kernel, rows, weights, extent)
 
 
-#: Rules of any kernel by the name that a bandwidth may have; each takes a sample and the kernel.
-RULES: dict[str, Callable[[BandwidthSample, Stationary], float]] = {
-    "auto": lambda sample, kernel: _auto(sample),
-    "silverman": lambda sample, kernel: _silverman(sample),
-    "scott": lambda sample, kernel: _scott(sample),
-    "median-distance": lambda sample, kernel: _median_distance(sample),
-    "distance-fraction": lambda sample, kernel: 0.15 * _median_distance(sample),
-    "spectroscopy": lambda sample, kernel: _spectroscopy(sample),
-    "leave-one-out": _leave_one_out,
+_FORMULAS: dict[str, Callable[[BandwidthSample], float]] = {
+    "auto": _auto,
+    "silverman": _silverman,
+    "scott": _scott,
+    "median-distance": _median_distance,
+    "distance-fraction": lambda sample: 0.15 * _median_distance(sample),
+    "spectroscopy": _spectroscopy,
 }
+#: Names of the rules that any kernel accepts; those in SELECTORS are for Gaussian densities.
+RULES = (*_FORMULAS, "leave-one-out")
 
 
 # --- functions ------------------------------------------------------------------------------------

@@ -30,9 +30,7 @@ from mercer.eigen.decompose import Spectrum, decompose
 from mercer.errors import ConvergenceWarning, IdentifiabilityWarning, suppress_warnings, warn
 from mercer.kernels import Kernel
 from mercer.mixture.gaussian_mixture import (
-    GaussianMixture,
     GaussianMixtureFit,
-    expectation,
     fit_mixture,
     log_components,
 )
@@ -360,10 +358,6 @@ class KernelMixture(KernelEstimator):
         """Return the squared distances of the training points from the span of the coordinates."""
         return rows.map(_residuals, self.spectrum_.expansion.training_squared_norms(), Z)
 
-    def _training_scores(self, Z: Array, residuals: Array, rows: RowPasses) -> Array:
-        """Return the log-densities of the training points in feature space, not normalized."""
-        return rows.map(partial(_log_densities, self.mixture_), Z, residuals)
-
     # --- new points -----------------------------------------------------------------------------
 
     def _coordinates(self, points: Points) -> tuple[Array, Array]:
@@ -457,10 +451,6 @@ def _padded(columns: int, Z: Array) -> Array:
 
 def _residuals(squared_norms: Array, Z: Array) -> Array:
     return np.maximum(squared_norms - np.einsum("ij,ij->i", Z, Z), 0)
-
-
-def _log_densities(mixture: GaussianMixture, Z: Array, residuals: Array) -> Array:
-    return expectation(mixture, Z, residuals)[0]
 
 
 def _weighted_sum(values: Array, weights: Array) -> float:
