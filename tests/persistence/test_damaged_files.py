@@ -17,7 +17,7 @@ from tests.fuzz.forging import npy
 from tests.persistence.tools import X, assert_rejected
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=100)
 @given(position=st.floats(0, 1, exclude_max=True), change=st.integers(1, 255))
 def test_any_changed_byte_is_rejected(tmp_path_factory, model, position, change):
     data = bytearray(model)

@@ -37,6 +37,7 @@ FORGED_VALUES = {
     "something that a module imports": of_class("mercer.decomposition.eca.np"),
     "a class of mercer that is not stored": of_class("mercer.data.ChunkedPoints"),
     "a class of the explorer": of_class("mercer.explorer.Session"),
+    "a class that mercer does not have": of_class("mercer.kernels.Unknown"),
     "a path as package": of_class("mercer./etc.Gaussian"),
     "an unlisted class of scikit-learn": of_class("sklearn.cluster.KMeans"),
     "a builtin": of_class("builtins.eval"),
@@ -79,6 +80,12 @@ FORGED_VALUES = {
     "invalid bytes": {"bytes": ["§"]},
     "a zone from a path": {"zone": ["../../../etc/passwd"]},
     "an invalid date": {"date": ["2024-02-30"]},
+    "strings that are a list": {"strings": [[], True, False, None]},
+    "a seed of objects": {"seed": [{"objects": [[1], [1], True]}, {"tuple": []}, 4, 0]},
+    "a column that is a list": {"pandas series": [[1], None, None]},
+    "categories that are a list": {
+        "pandas values": ["categories", {"objects": [[0], [], True]}, ["a"], False]
+    },
     # libraries would expand these ranges
     "a seed of a long range": {"seed": [LONG, {"tuple": []}, 4, 0]},
     "a seed that holds a long range": {"seed": [[LONG], {"tuple": []}, 4, 0]},
@@ -110,10 +117,9 @@ def test_forged_values_are_rejected(name, path):
 
 
 def test_error_whose_message_cannot_be_formatted_is_reported(path):
-    """The name of a graph type is a kernel whose factor is on a Dask cluster."""
+    """The name of a graph type is a sum of kernels whose terms are a number."""
     pytest.importorskip("networkx")
-    absent = {"absent points": [3, 2, {"dtype": ["<f8"]}, "vectors", None]}
-    kernel = of_class("mercer.kernels.Scaled", {"kernel": 1, "factor": absent})
+    kernel = of_class("mercer.kernels.Sum", {"terms": 1})
     value = {"networkx graph": [kernel, {"dict": []}, [], []]}
     assert_rejected(forged([("mercer.json", manifest(value))]), path, "KeyError")
 
@@ -273,7 +279,7 @@ leaves = st.one_of(
 
 
 @pytest.mark.filterwarnings("ignore::mercer.errors.VersionWarning")
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=150)
 @given(st.data())
 def test_forged_tree_loads_or_is_rejected(tmp_path_factory, model, data):
     """Loading returns a value or raises ValueError."""
@@ -291,7 +297,7 @@ def test_forged_tree_loads_or_is_rejected(tmp_path_factory, model, data):
 
 
 @pytest.mark.filterwarnings("ignore::mercer.errors.VersionWarning")
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=150)
 @given(st.data())
 def test_forged_bytes_load_or_are_rejected(tmp_path_factory, model, data):
     """Some bytes are changed, and the checksum is updated."""

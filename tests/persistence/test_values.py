@@ -206,7 +206,7 @@ nested = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=60)
 @given(nested)
 def test_random_nested_values_are_preserved(tmp_path_factory, value):
     path = tmp_path_factory.getbasetemp() / "nested.mercer"

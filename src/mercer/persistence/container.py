@@ -27,10 +27,9 @@ __all__ = ["Members", "UnreadableError", "opened", "write"]
 
 _MANIFEST = "mercer.json"
 _TRAILER = b"mercer model file; sha256 of all bytes before: "
-_DIGITS = 64
+_DIGITS = 64  # of the checksum
 _START = b"PK\x03\x04"
-_CHUNK = 2**24
-_MAX_HEADER_SIZE = 2**16
+_CHUNK = 2**24  # bytes that are read at once
 _PICKLE = "a pickle (or a joblib file), which can run arbitrary code when it is read"
 _OTHER_FORMATS = {
     b"\x80": _PICKLE,
@@ -139,7 +138,7 @@ class Members:
             if np.lib.format.read_magic(member) != (1, 0):
                 raise ValueError("an array has an unknown version")
             shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(
-                member, max_header_size=_MAX_HEADER_SIZE
+                member, max_header_size=2**16
             )
             if dtype.hasobject:
                 raise ValueError("an array holds Python objects")
