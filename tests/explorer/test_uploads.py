@@ -355,7 +355,7 @@ def check_random_files(monkeypatch, count, seed):
 
 
 @on_linux
-@pytest.mark.parametrize("count", [3, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [3, pytest.param(15, marks=pytest.mark.slow)])
 def test_random_files_never_exceed_the_limit(monkeypatch, count):
     counts = check_random_files(monkeypatch, count, seed=1)
     assert sum(counts.values()) == count
