@@ -138,7 +138,6 @@ def test_help_to_a_closed_pipe():
         ("embed --help", 1),
         ("completion bash", 1),
         ("report rings --out report", 1),
-        ("entropy rings --bandwidth 3 --quiet", 1),
         ("embed rings --quiet", 1),
         ("embed rings --quiet --out o.csv", 0),
     ],
