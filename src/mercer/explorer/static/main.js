@@ -45,12 +45,12 @@ const viewRequests = new Newest(async () => {
   if (names.length === 0) return finish();
   const requested = Object.fromEntries(names.map((name) => [name, queryOf(name)]));
   grid.classList.add("busy");
+  showError(null); // an error that another request reports meanwhile stays
   try {
     const found = await json(`/api/views?${toQuery(state, COMPUTED)}&show=${names.join(",")}`);
     return () => {
       // The next request is already sent: the server computes while this response is drawn.
       receive(found, requested);
-      showError(null);
       finish();
     };
   } catch (error) {
