@@ -59,6 +59,59 @@ CASES = {
         "Y = X(2000, 2); m = mercer.KernelECA(3).fit(Y); Z = X(10**5, 2)",
         "m.transform(Z)",
     ),
+    "KernelPCA(10), 1000 x 10, one vector": ("Y = X(1000, 10)", "mercer.KernelPCA(10).fit(Y)"),
+    "KernelPCA(2), 300 x 5, dense": ("Y = X(300, 5)", "mercer.KernelPCA(2).fit(Y)"),
+    "SpectralClustering(3), 2000 x 8": (
+        "Y = X(2000, 8); Y[::3] += 4; Y[1::3] -= 4",
+        "mercer.SpectralClustering(3, random_state=0).fit(Y)",
+    ),
+    "SpectralClustering(), 2000 x 8": (
+        "Y = X(2000, 8); Y[::3] += 4; Y[1::3] -= 4",
+        "mercer.SpectralClustering(random_state=0).fit(Y)",
+    ),
+    "ParzenDensity(), 2000 x 3, fit and score": (
+        "Y = X(2000, 3)",
+        "mercer.ParzenDensity().fit(Y).score_samples(Y)",
+    ),
+    "ParzenDensity(support='positive'), 2000 x 1": (
+        "Y = np.exp(X(2000, 1))",
+        "mercer.ParzenDensity(support='positive').fit(Y).score_samples(Y)",
+    ),
+    "ParzenDensity(adaptive=True), 1000 x 2": (
+        "Y = X(1000, 2)",
+        "mercer.ParzenDensity(adaptive=True).fit(Y).score_samples(Y)",
+    ),
+    "StackedDensity(), 500 x 2": ("Y = X(500, 2)", "mercer.StackedDensity().fit(Y)"),
+    "SeriesDensity(), 2000 x 2": ("Y = X(2000, 2)", "mercer.SeriesDensity().fit(Y)"),
+    "KernelNovelty(), 3000 x 10, fit and score": (
+        "Y = X(3000, 10)",
+        "mercer.KernelNovelty(random_state=0).fit(Y).score_samples(Y)",
+    ),
+    "KernelNovelty().explain, 100 rows of 10": (
+        "Y = X(2000, 10); m = mercer.KernelNovelty(random_state=0).fit(Y)",
+        "m.explain(Y[:100])",
+    ),
+    "ProcessMonitor(n_lags=1), 3000 x 6": (
+        "Y = X(3000, 6); m = mercer.ProcessMonitor(n_lags=1)",
+        "m.fit(Y).monitor(Y[:1000])",
+    ),
+    "vendi_score with bounds, 2000 x 20": (
+        "Y = X(2000, 20)",
+        "mercer.information.vendi_score(Y, mercer.kernels.Gaussian(4.0), bounds=True)",
+    ),
+    "measure_diversity, 2000 x 32": ("Y = X(2000, 32)", "mercer.measure_diversity(Y)"),
+    "compare_samples, 500 and 500 x 8": (
+        "Y = X(1000, 8); k = mercer.kernels.Laplacian(8.0)",
+        "mercer.compare_samples(Y[:500], Y[500:], k, random_state=0)",
+    ),
+    "compare_embeddings, 3000 x 32": (
+        "Y = X(3000, 64)",
+        "mercer.compare_embeddings(Y[:, :32], Y[:, 32:])",
+    ),
+    "KernelDenoiser(8), 500 x 20": (
+        "Y = X(500, 20)",
+        "mercer.KernelDenoiser(8).fit(Y).transform(Y)",
+    ),
 }
 
 # long cases: fits of a mixed table with missing values
