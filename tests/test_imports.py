@@ -40,8 +40,8 @@ STEPS = [
     ("import mercer", set()),
     ("from mercer import errors, get_config, set_config, config_context, __version__", set()),
     ("import mercer.cli, mercer.explorer", set()),
-    ("from mercer import datasets, load, save", {"numpy"}),
-    ("from mercer import Spectrum, bandwidth, domains, information", {"scipy"}),
+    ("from mercer import datasets, load, save", {"numpy", "scipy"}),
+    ("from mercer import Spectrum, bandwidth, domains, information", set()),
     ("from mercer import kernels, population, solvers", set()),
 ]
 

@@ -18,8 +18,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from sklearn.base import BaseEstimator
-
 import mercer
 from mercer.utils.estimators import MercerBase, Storable
 
@@ -109,6 +107,8 @@ def _module_that_defines(package: str, cls_name: str) -> str | None:
 
 
 def _is_storable(cls: type) -> bool:
+    from sklearn.base import BaseEstimator  # saving data needs no scikit-learn
+
     return is_dataclass(cls) or issubclass(cls, BaseEstimator | MercerBase | Storable)
 
 
