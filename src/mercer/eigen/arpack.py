@@ -98,7 +98,8 @@ class Arpack:
                     ) from error
                 values, vectors = search.run_inverted(gram, vectors)
         values, vectors, overlaps = canonical(values, vectors, problem.start, _TIE)
-        floor = problem.numerical_zero(values[0])
+        # an eigenvalue below the residual is not distinguishable from 0
+        floor = max(problem.numerical_zero(values[0]), search.tolerance * float(values[0]))
         if len(values) < k or values[-1] <= floor:
             raise selection.rank_error(int((values > floor).sum()), float(min(values[-1], 0.0)))
         return Eigenpairs(
