@@ -7,7 +7,7 @@ from scipy.sparse import coo_array, csr_array
 
 from mercer.bandwidth import fit_kernel
 from mercer.data.points import Points, Sample
-from mercer.eigen import Arpack, Selection
+from mercer.eigen import Arpack, Selection, arpack
 from mercer.eigen.decompose import decompose
 from mercer.errors import ConvergenceError, RankError
 from mercer.gram import NormalizedGram, SparseGram
@@ -147,7 +147,20 @@ def test_more_pairs_than_positive_eigenvalues_raise():
     K = np.kron(K, np.ones((200, 200)))
     sample = Sample(Precomputed(), Points(np.arange(800), "gram"), None, K)
     with pytest.raises(RankError) as caught:
-        decompose(sample, "variance", 3, normalize=True, solver=Arpack())
+        decompose(sample, "variance", 3, normalize=True)
     assert caught.value.rank == 1
-    fewer = decompose(sample, "variance", 3, normalize=True, solver=Arpack(), at_most=True)
+    fewer = decompose(sample, "variance", 3, normalize=True, at_most=True)
     assert_allclose(fewer.eigenvalues, [1.0], rtol=1e-12)
+
+
+def test_vectors_with_large_residuals_are_not_eigenvectors(monkeypatch):
+    def wrong(operator, k, **kwargs):
+        return np.full(k, 1.2), np.eye(operator.shape[0], k)
+
+    X = np.random.default_rng(0).normal(size=(700, 3))
+    sample = Sample(Gaussian(1.0), Points(X))
+    monkeypatch.setattr(arpack, "eigsh", wrong)
+    with pytest.raises(ConvergenceError):
+        decompose(sample, "variance", 3, normalize=True, solver=Arpack())
+    found = decompose(sample, "variance", 3, normalize=True)
+    assert found.method == decompose(sample, "variance", 3, normalize=True, solver="dense").method

@@ -186,8 +186,15 @@ class _Search:
             ncv=min(max(2 * count + 1, 40), self.n),  # more vectors than usual: fewer restarts
             maxiter=self.settings.max_restarts,
         )
-        vectors -= known @ (known.T @ vectors)
-        return values, vectors / np.linalg.norm(vectors, axis=0)
+        # ARPACK continues with arbitrary vectors where its Krylov space is exhausted
+        vectors = np.linalg.qr(vectors - known @ (known.T @ vectors))[0]
+        images = np.column_stack([multiply(vector) for vector in vectors.T])
+        values, rotation = np.linalg.eigh(vectors.T @ images)
+        vectors = vectors @ rotation
+        residuals = np.linalg.norm(images @ rotation - values * vectors, axis=0)
+        if residuals.max() > 100 * self.tolerance * max(np.abs(values).max(), 1.0):
+            raise ArpackNoConvergence("large residuals", values, vectors)
+        return values, vectors
 
 
 def _component_vectors(gram: NormalizedGram, most: int) -> Array:
