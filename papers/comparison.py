@@ -2,15 +2,16 @@
 
 A paper prints a number, a set or a word. :func:`accepted_range` turns it into the range of results
 that agree with it: half a unit of the last printed digit, and for values that depend on a random
-sample the 99 % sampling interval at the paper's sample size. No row has a range of its own.
+sample the 99 % interval of the difference of two results, the paper's and ours, at their numbers
+of repetitions. No row has a range of its own.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from math import floor, inf, isfinite, log10, nextafter
+from dataclasses import dataclass, replace
+from math import floor, hypot, inf, isfinite, log10, nextafter
 from typing import Any, Literal, TypeAlias
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "Table",
     "Verdict",
     "accepted_range",
+    "count_searched",
     "count_verdicts",
     "show",
 ]
@@ -37,6 +39,8 @@ VERDICTS: tuple[Verdict, ...] = (
 )
 #: A printed value: numbers as text with their digits, or a set, a tuple, a word or a statement.
 Printed: TypeAlias = str | bool | frozenset[int] | tuple[int, ...]
+#: Standard errors: one for all printed numbers, or one for each.
+Errors: TypeAlias = float | Sequence[float] | None
 
 #: Two sides of an identity agree up to this difference.
 IDENTITY_TOLERANCE = 1e-10
@@ -79,9 +83,15 @@ class AcceptedRange:
 
 
 def accepted_range(
-    printed: Printed, sampling_error: float | Sequence[float] | None = None
+    printed: Printed,
+    sampling_error: Errors = None,
+    our_error: Errors = None,
 ) -> AcceptedRange:
     """Return the results that agree with a printed value.
+
+    With the standard errors s of the printed value and t of ours, the difference of two results of
+    one experiment is within ``±2.58 sqrt(s² + t²)`` in 99 % of the cases; half a unit of the last
+    printed digit is added.
 
     Parameters
     ----------
@@ -92,8 +102,9 @@ def accepted_range(
         "≥ 3" those on one side. Anything else accepts only itself.
     sampling_error : float or sequence of float, optional
         Standard deviation of the printed value over samples of the paper's size, one for all
-        numbers or one for each: the range is wider by 2.58 of them on both sides, so that it
-        has 99 % of the samples.
+        numbers or one for each. Of a mean, the standard error.
+    our_error : float or sequence of float, optional
+        The same for our value, over samples of our size.
 
     Returns
     -------
@@ -109,19 +120,23 @@ def accepted_range(
     True
     """
     limits = _limits(printed) if isinstance(printed, str) else []
-    if sampling_error is None or not limits:
-        return AcceptedRange(tuple(limits), "" if limits else printed)
-    errors = (
-        [sampling_error] * len(limits)
-        if isinstance(sampling_error, int | float)
-        else list(sampling_error)
-    )
+    if not limits:
+        return AcceptedRange((), printed)
+    errors = zip(_each(sampling_error, len(limits)), _each(our_error, len(limits)), strict=True)
+    widths = [_QUANTILE * hypot(*pair) for pair in errors]
     return AcceptedRange(
-        tuple(
-            (low - _QUANTILE * error, high + _QUANTILE * error)
-            for (low, high), error in zip(limits, errors, strict=True)
-        )
+        tuple((low - w, high + w) for (low, high), w in zip(limits, widths, strict=True))
     )
+
+
+def _each(error: Errors, count: int) -> list[float]:
+    """Return one error for each of the printed numbers."""
+    if error is None or isinstance(error, int | float):
+        return [float(error or 0)] * count
+    errors = list(error)
+    if len(errors) != count:
+        raise ValueError(f"{len(errors)} errors for {count} printed numbers; pass one for each.")
+    return errors
 
 
 def _limits(printed: str) -> list[tuple[float, float]]:
@@ -215,6 +230,14 @@ class Row:
         Standard deviation of `ours` over repetitions.
     sampling_error : float, sequence of float or None
         Standard deviation of the printed value over samples of the paper's size.
+    our_error : float, sequence of float or None
+        Standard deviation of `ours` over samples of our size; of a mean, its standard error.
+    within_rounding : sequence of values like `ours`
+        Results at other parameters that round to the printed ones: a σ printed as 1.11 was between
+        1.105 and 1.115. The row agrees if one of them does.
+    readings : int
+        Number of readings of the text that were tried, if the agreement was searched for: another
+        generator, subset, convention or start. 1 if the text leaves no choice, or none was used.
     correction : Correction or None
         The correct value, if the printed one is wrong.
     identity : bool
@@ -232,7 +255,10 @@ class Row:
     ours: Any
     unit: str = ""
     spread: float | None = None
-    sampling_error: float | Sequence[float] | None = None
+    sampling_error: Errors = None
+    our_error: Errors = None
+    within_rounding: Sequence[Any] = ()
+    readings: int = 1
     correction: Correction | None = None
     identity: bool = False
     recomputed: bool = False
@@ -246,7 +272,7 @@ class Row:
             return AcceptedRange(((-IDENTITY_TOLERANCE, IDENTITY_TOLERANCE),))
         if self.printed == "":
             return None
-        return accepted_range(self.printed, self.sampling_error)
+        return accepted_range(self.printed, self.sampling_error, self.our_error)
 
     @property
     def verdict(self) -> Verdict:
@@ -254,7 +280,7 @@ class Row:
         accepted = self.accepted
         if accepted is None:
             return "not printed"
-        if accepted.holds(self.ours):
+        if any(map(accepted.holds, (self.ours, *self.within_rounding))):
             return "identity" if self.identity else "agrees"
         if self.correction and self._is_correct():
             return "corrects the paper"
@@ -262,7 +288,8 @@ class Row:
 
     def _is_correct(self) -> bool:
         assert self.correction is not None
-        return accepted_range(self.correction.value, self.sampling_error).holds(self.ours)
+        correct = accepted_range(self.correction.value, self.sampling_error, self.our_error)
+        return correct.holds(self.ours)
 
     @property
     def paper(self) -> str:
@@ -291,16 +318,23 @@ class Row:
             return ""
         if self.identity:
             return f"≤ {IDENTITY_TOLERANCE:g}"
-        if isinstance(self.ours, int) and self.sampling_error is None:
+        is_exact = self.sampling_error is None and self.our_error is None
+        if isinstance(self.ours, int) and is_exact:
             return show(self.printed, self.unit)
-        if len(self.accepted.limits) > 1 and self.sampling_error is None:
+        if len(self.accepted.limits) > 1 and is_exact:
             return "the printed digits"
         return self.accepted.describe(self.unit)
 
     @property
     def comment(self) -> str:
-        """The reason, if the value does not reproduce, the second route of a correction, remark."""
+        """Reason, second route of a correction, remark, rounded parameters, number of readings."""
         parts = [self.remark]
+        if self.within_rounding:
+            values = [replace(self, ours=ours).shown for ours in self.within_rounding]
+            distinct = ", ".join(dict.fromkeys(values))
+            parts.append(f"At other parameters that round to the printed ones: {distinct}.")
+        if self.readings > 1:
+            parts.append(f"Readings tried: {self.readings}.")
         if self.verdict == "does not reproduce":
             parts.insert(0, f"Reason: {self.reason or 'unknown'}.")
         elif self.correction and self.verdict == "corrects the paper":
@@ -356,6 +390,12 @@ def count_verdicts(tables: Iterable[Table], *, recomputed: bool = False) -> dict
             if row.recomputed == recomputed:
                 counts[row.verdict] += 1
     return counts
+
+
+def count_searched(tables: Iterable[Table]) -> int:
+    """Count the rows of the paper that agree in one of several readings that were tried."""
+    rows = [row for table in tables for row in table.rows]
+    return sum(row.readings > 1 and row.verdict == "agrees" and not row.recomputed for row in rows)
 
 
 def _digits(printed: Printed) -> list[int]:

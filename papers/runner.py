@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from mercer import __version__
-from papers.comparison import Picture, Row, Table, Verdict, count_verdicts
+from papers.comparison import Picture, Row, Table, Verdict, count_searched, count_verdicts
 from papers.data.files import DataNotFoundError
 from papers.text_tables import lines, summary
 
@@ -82,7 +82,8 @@ class Reproduction:
     @property
     def summary(self) -> str:
         """The number of rows per verdict, and the skipped tables, as text."""
-        return summary(self.verdicts, self.recomputed, [item.what for item in self.skipped])
+        skipped = [item.what for item in self.skipped]
+        return summary(self.verdicts, self.recomputed, skipped, count_searched(self.tables))
 
 
 def load_paper(name: str) -> Paper:
@@ -203,5 +204,6 @@ def _row_as_json(row: Row) -> dict[str, Any]:
         "number": row.ours if is_number else None,
         "accepted_range": row.range,
         "verdict": row.verdict,
+        "readings": row.readings,
         "comment": row.comment,
     }

@@ -58,14 +58,22 @@ def print_table(table: Table) -> None:
 
 
 def summary(
-    paper: Mapping[Verdict, int], recomputed: Mapping[Verdict, int], skipped: Sequence[str] = ()
+    paper: Mapping[Verdict, int],
+    recomputed: Mapping[Verdict, int],
+    skipped: Sequence[str] = (),
+    searched: int = 0,
 ) -> str:
-    """Return the number of rows per verdict, and what was skipped, as text."""
+    """Return the number of rows per verdict, and what was skipped, as text.
+
+    ``searched`` rows agree in one of several readings that were tried.
+    """
     parts = [
         f"{paper['agrees']} agree, {paper['corrects the paper']} correct the print, "
         f"{paper['does not reproduce']} do not reproduce, {paper['identity']} identities; "
         f"{paper['not printed']} more rows have no printed value."
     ]
+    if searched:
+        parts.append(f"Of those that agree {searched} needed a search among readings.")
     if any(recomputed.values()):
         agree, differ = recomputed["agrees"], recomputed["does not reproduce"]
         parts.append(

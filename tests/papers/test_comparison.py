@@ -4,6 +4,7 @@ import ast
 import json
 import re
 import sys
+from dataclasses import replace
 from math import inf, nan
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,9 +23,9 @@ from papers import (
     reproduce,
 )
 from papers.__main__ import main
-from papers.comparison import IDENTITY_TOLERANCE, count_verdicts, show
+from papers.comparison import IDENTITY_TOLERANCE, count_searched, count_verdicts, show
 from papers.data.files import DataNotFoundError
-from papers.text_tables import WIDTH, lines, print_table
+from papers.text_tables import WIDTH, lines, print_table, summary
 from tests.expectations import names_values, raises
 
 mpl.use("Agg")
@@ -81,6 +82,22 @@ def test_sampling_error_widens_the_range_to_99_percent():
         accepted_range("1.0 2.0", sampling_error=(0.1,))
 
 
+def test_range_is_that_of_the_difference_of_two_samples():
+    """99 % of the pairs of a printed mean of 100 and our mean of 10 repetitions agree."""
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    paper, ours = rng.normal(22.6, 0.12, 20_000), rng.normal(22.6, 0.4, 20_000)
+    (low, high) = accepted_range("22.60000", 0.12, 0.4).limits[0]
+    inside = (ours - paper >= low - 22.6) & (ours - paper <= high - 22.6)
+    assert inside.mean() == pytest.approx(0.99, abs=0.004)
+    assert accepted_range("22.6", 0.12, 0.0) == accepted_range("22.6", 0.12)
+    assert accepted_range("22.6", None, 0.4) == accepted_range("22.6", 0.4)
+    assert accepted_range("1.0 2.0", (0.3, 0.0), 0.4) == accepted_range("1.0 2.0", (0.5, 0.4))
+    with raises(ValueError):
+        accepted_range("1.0 2.0", None, (0.1, 0.1, 0.1))
+
+
 def test_range_always_accepts_the_printed_value_itself():
     """No range excludes the number that the paper prints, with or without sampling error."""
     for printed, value in [("10.7", 10.7), ("≈ 20", 20), ("444", 444), ("-.0072", -0.0072)]:
@@ -108,6 +125,11 @@ ROUTE = "tests/papers/test_comparison.py::test_corrections_need_a_second_route"
         (Row("", "5.1", nan), "does not reproduce"),
         (Row("", "5.1", inf), "does not reproduce"),
         (Row("", "5.1", 6.7, sampling_error=1.0), "agrees"),
+        (Row("", "5.1", 6.7, sampling_error=0.3, our_error=0.6), "agrees"),
+        (Row("", "5.1", 6.7, our_error=0.6), "does not reproduce"),
+        (Row("", "27.2", 27.13, within_rounding=(27.13, 27.22)), "agrees"),
+        (Row("", "27.2", 27.0, within_rounding=(27.1, 27.3)), "does not reproduce"),
+        (Row("", frozenset({1}), {2}, within_rounding=({1},)), "agrees"),
         (Row("", "", 6.7), "not printed"),
         (Row("", ".5", 1.0024, correction=Correction("1.0024", ROUTE)), "corrects the paper"),
         (Row("", ".5", 0.51, correction=Correction("1.0024", ROUTE)), "agrees"),
@@ -142,6 +164,22 @@ def test_reason_is_shown_only_if_the_value_does_not_reproduce():
     assert Row("", "1", 1.0, reason="few splits", remark="r").comment == "r"
     corrected = Row("", "1", 3.0, correction=Correction("3", ROUTE)).comment
     assert names_values(corrected, "3", ROUTE.rpartition("::")[2]) == []
+
+
+def test_rounded_parameters_and_readings_are_reported():
+    row = Row("", "27.2", 27.13, " %", within_rounding=(27.13, 27.22, 27.22), readings=3)
+    assert names_values(row.comment, "27.13 %", "27.22 %", "tried: 3") == []
+    assert row.comment.count("27.22") == 1
+    assert "tried" not in Row("", "27.2", 27.2).comment
+
+
+def test_rows_that_needed_a_search_are_counted():
+    """Only those that agree, and not those of a recomputation."""
+    found = Row("", "1", 1, readings=4)
+    rows = (found, Row("", "1", 1), Row("", "1", 2, readings=4), replace(found, recomputed=True))
+    assert count_searched([Table(rows)]) == 1
+    assert "1 needed a search" in summary(count_verdicts([Table(rows)]), {}, searched=1)
+    assert "search" not in summary(count_verdicts([Table(rows)]), {})
 
 
 def test_verdicts_are_counted():
