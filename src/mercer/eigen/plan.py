@@ -448,9 +448,12 @@ def _small_problem_solver(size: int, n_components: int | float | None) -> Eigens
 
 def _feature_count(sample: Sample) -> int | None:
     """Return the number of exact features of the kernel; None if it has none."""
-    if sample.points.kind != "vectors":
+    points = sample.points
+    if points.kind == "gram":
         return None
-    one = sample.kernel.features(np.ones((1, sample.points.dimension or 0)))
+    is_table = points.kind == "objects"
+    row = points.take(slice(0, 1)).data if is_table else np.ones((1, points.dimension or 0))
+    one = sample.kernel.features(row)
     return None if one is None else int(one.shape[1])
 
 

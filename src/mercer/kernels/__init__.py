@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from mercer.kernels.stationary import Laplacian as Laplacian
     from mercer.kernels.stationary import Matern as Matern
     from mercer.kernels.stationary import Stationary as Stationary
+    from mercer.kernels.tables import Table as Table
     from mercer.kernels.tables import table_kernel as table_kernel
 
 __getattr__, __dir__, __all__ = lazy_names(
@@ -48,6 +49,6 @@ __getattr__, __dir__, __all__ = lazy_names(
         "neighbors": "Neighbors SelfTuning",
         "objects": "Graph Jaccard MinMax NGram",
         "stationary": "Epanechnikov Gaussian Laplacian Matern Stationary",
-        "tables": "table_kernel",
+        "tables": "Table table_kernel",
     },
 )

@@ -44,6 +44,7 @@ KERNEL_NAMES = {
     "sigmoid": "Sigmoid",
     "cosine": "Cosine",
     "precomputed": "Precomputed",
+    "table": "Table",
 }
 
 _ALL = slice(None)

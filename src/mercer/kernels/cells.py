@@ -29,6 +29,7 @@ __all__ = [
     "codes_of",
     "column_of",
     "column_type",
+    "distinct_objects",
     "encode",
     "is_missing",
     "is_plain_number",
@@ -41,8 +42,10 @@ ColumnType = Literal["number", "date", "category", "text"]
 _Content = Literal["number", "date", "duration", "complex", "string", "other"]
 
 
-def column_type(column: Any) -> ColumnType:
+def column_type(column: Any, size: float | None = None) -> ColumnType:
     """Return the type of a column of a data frame.
+
+    ``size``: number of observed cells, if they are weighted.
 
     Durations and decimals are numbers. Periods, times with or without a time zone, and strings in
     ISO 8601 format are dates. Booleans and all other objects are categories.
@@ -56,7 +59,8 @@ def column_type(column: Any) -> ColumnType:
     if content == "string":
         if _are_iso_dates(column):
             return "date"
-        return "text" if are_texts(column.dropna().to_numpy(dtype=object)) else "category"
+        texts = are_texts(column.dropna().to_numpy(dtype=object), size)
+        return "text" if texts else "category"
     if content == "other":
         return "category"
     return "date" if content == "date" else "number"
@@ -116,7 +120,7 @@ def as_days(column: Any) -> Array | None:
     return np.asarray(microseconds / (24 * 3600 * 1e6))
 
 
-def are_texts(cells: Array) -> bool:
+def are_texts(cells: Array, size: float | None = None) -> bool:
     """Whether strings are texts rather than labels; the rule is in :func:`table_kernel`.
 
     They are texts if there are many distinct ones, or if most rows have a distinct one and these
@@ -125,10 +129,11 @@ def are_texts(cells: Array) -> bool:
     if not all(isinstance(cell, str) for cell in cells):
         return False
     distinct = set(cells)
-    if len(distinct) > max(50, sqrt(len(cells))):
+    size = len(cells) if size is None else size
+    if len(distinct) > max(50, sqrt(size)):
         return True
     lengths = [len(cell) for cell in distinct]
-    return len(distinct) > len(cells) / 2 and float(np.median(lengths)) > 12
+    return len(distinct) > size / 2 and float(np.median(lengths)) > 12
 
 
 def _content(column: Any) -> _Content:
@@ -322,3 +327,20 @@ def _stacked(left: Array, right: Array) -> Array:
         return np.concatenate([left, right])
     # NumPy would convert numbers to strings
     return np.concatenate([left.astype(object), right.astype(object)])
+
+
+def distinct_objects(cells: Array, counts: Array) -> tuple[Array, Array]:
+    """Return the distinct objects, sorted if possible; unhashable objects count as distinct."""
+    known: dict[Any, int] = {}
+    keys = cells.tolist() if cells.ndim == 1 else list(map(tuple, cells.tolist()))
+    try:
+        codes = to_codes(keys, known)
+    except TypeError:  # graphs or sets
+        return cells, counts
+    first = np.unique(codes, return_index=True)[1]
+    totals = np.bincount(codes, counts)
+    try:
+        order = sorted(range(len(known)), key=list(known).__getitem__)
+    except TypeError:
+        order = list(range(len(known)))
+    return cells[first[order]], totals[order]

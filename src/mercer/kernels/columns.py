@@ -21,12 +21,12 @@ import numpy as np
 from mercer.data.points import Kind
 from mercer.data.subsampling import distinct_rows, evenly_spaced
 from mercer.kernels.base import FitParts, Kernel, Tiles, checked_depth
-from mercer.kernels.cells import as_array, column_of, numbers_of_column, to_codes
+from mercer.kernels.cells import as_array, column_of, distinct_objects, numbers_of_column
 from mercer.utils.formatting import table as html_table
 from mercer.utils.frames import as_frame, is_frame
 from mercer.utils.types import Array
 
-__all__ = ["Observed", "On", "describe_columns"]
+__all__ = ["Observed", "On", "describe_columns", "find_column"]
 
 _ROWS_PER_BLOCK = 4096
 
@@ -265,6 +265,12 @@ def describe_columns(columns: Any) -> str:
     return f"Column {columns!r}" if not isinstance(columns, list | slice) else f"On({columns!r}, …)"
 
 
+def find_column(X: Any, name: Any) -> Any:
+    """Return the validated name (frames) or position (arrays) of one column."""
+    named = hasattr(X, "columns")
+    return _find_column(name, X.columns if named else range(_n_columns(X, name)), named)
+
+
 def _names(X: Any, columns: Any) -> Any:
     """Return validated names (frames) or positions (arrays); a list if several are selected."""
     several = isinstance(columns, list | tuple | slice | np.ndarray)
@@ -316,26 +322,9 @@ def _observed(cells: Array, counts: Array) -> Observed:
         table = table[rows]
         cells = table if cells.ndim == 2 else table[:, 0]
     else:
-        cells, counts = _distinct_objects(cells, counts)
+        cells, counts = distinct_objects(cells, counts)
     # the error of a mean over 256 representative values is below 1e-3 for a Gaussian kernel
     if len(cells) > 2000:
         selected, counts = evenly_spaced(counts, 256)
         cells = cells[selected]
     return Observed(cells, counts / counts.sum())
-
-
-def _distinct_objects(cells: Array, counts: Array) -> tuple[Array, Array]:
-    """Return the distinct objects, sorted if possible; unhashable objects count as distinct."""
-    known: dict[Any, int] = {}
-    keys = cells.tolist() if cells.ndim == 1 else list(map(tuple, cells.tolist()))
-    try:
-        codes = to_codes(keys, known)
-    except TypeError:  # graphs or sets
-        return cells, counts
-    first = np.unique(codes, return_index=True)[1]
-    totals = np.bincount(codes, counts)
-    try:
-        order = sorted(range(len(known)), key=list(known).__getitem__)
-    except TypeError:
-        order = list(range(len(known)))
-    return cells[first[order]], totals[order]
