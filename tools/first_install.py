@@ -43,7 +43,7 @@ def check_installation(sdist: Path, wheel: Path) -> bool:
             "./run report": lambda: report_in_clone(clone, variables),
             "./run explore": lambda: explorer_answers(clone, variables),
             "wheel[cli]": lambda: installed_works(wheel_folder, wheel, "[cli]", example, variables),
-            "sdist": lambda: installed_works(sdist_folder, sdist, "", example, variables),
+            "sdist": lambda: installed_works(sdist_folder, sdist, "[plot]", example, variables),
         }
         results = [passes(name, check) for name, check in checks.items()]
     return all(results)

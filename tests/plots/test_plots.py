@@ -161,7 +161,8 @@ def test_axis_labels_contain_rank_and_fraction(eca):
     pca = KernelPCA(2).fit(X)
     label = EmbeddingDisplay.from_estimator(pca).ax_.get_xlabel()
     fraction = format_percent(pca.explained_variance_ratio_[0])
-    assert names_values(label, "component 1", "rank 1", fraction, "of variance") == []
+    assert names_values(label, "component 1", fraction, "of variance") == []
+    assert "rank" not in label  # components are in the order of eigenvalues
 
 
 def test_embedding_of_new_rows(eca):
@@ -451,11 +452,25 @@ def test_spectrum_highlights_the_selected_terms_of_a_series(clusters):
     assert_array_equal(display.kept, density.selected_)
 
 
-def test_densities_of_more_than_two_columns_raise(clusters):
-    wide = np.column_stack([clusters, clusters])
-    density = ParzenDensity(kernel=Gaussian(1.0)).fit(wide)
-    with raises(ValueError, (300, 4)):
-        DensityDisplay.from_estimator(density, wide)
+def test_densities_of_more_than_two_columns_are_drawn_in_pairs():
+    """The curves of single columns have the mass 1, and bounds are respected."""
+    rng = np.random.default_rng(0)
+    wide = np.exp(rng.normal(size=(150, 3)) @ [[1, 0.5, 0], [0, 1, 0], [0, 0, 0.3]])
+    density = ParzenDensity(support="positive").fit(wide)
+    display = DensityDisplay.from_estimator(density, wide, grid=80, title="Three columns")
+    assert display.axes_.shape == (3, 3)
+    assert display.axes_[2, 0].get_xlabel() == "x1"
+    assert display.axes_[2, 0].get_ylabel() == "x3"
+    for i in range(3):
+        curve = display.margins[i, i]
+        assert curve.axes_points[0][0] >= 0
+        assert np.trapezoid(curve.values, curve.axes_points[0]) == pytest.approx(1, abs=0.03)
+    with raises(ValueError, 9, 8):
+        DensityDisplay.from_estimator(ParzenDensity().fit(rng.normal(size=(30, 9))))
+    with raises(ValueError, "ax"):
+        display.plot(ax=display.axes_[0, 0])
+    with raises(TypeError, "KernelPCA"):
+        DensityDisplay.from_estimator(KernelPCA(2).fit(wide))
 
 
 # --- colors ----------------------------------------------------------------------------------

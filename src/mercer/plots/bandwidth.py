@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
+from mercer.cluster import EntropyClustering
 from mercer.cluster.diagnostics import clustering_error
+from mercer.plots.estimators import final_step
 from mercer.plots.style import HIGHLIGHT, MUTED, PALETTE, new_axes
 from mercer.utils.types import Array
 
@@ -87,7 +88,7 @@ class BandwidthDisplay:
         Parameters
         ----------
         estimator : EntropyClustering
-            Fitted with more than one bandwidth.
+            Fitted with more than one bandwidth; or a pipeline that ends with one.
         y : array-like of shape (n,) or None
             Classes of the training rows, for the error.
         components : bool
@@ -96,7 +97,11 @@ class BandwidthDisplay:
         **options
             Passed to :meth:`plot`.
         """
-        check_is_fitted(estimator, "path_")
+        estimator = final_step(estimator).estimator
+        if not isinstance(estimator, EntropyClustering):
+            raise TypeError(
+                f"{type(estimator).__name__} has no sweep of bandwidths. Pass an EntropyClustering."
+            )
         records = estimator.path_
         if len(records) < 2:
             raise ValueError(

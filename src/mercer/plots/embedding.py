@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
+from mercer.decomposition import KernelPCA
+from mercer.decomposition.base import SpectralTransformer
+from mercer.plots.estimators import final_step, predicted_labels
 from mercer.plots.style import MARKERS, MUTED, PALETTE, new_axes, ordered_colormap
 from mercer.utils.formatting import format_percent, shorten
+from mercer.utils.frames import as_frame, is_mixed_table
 from mercer.utils.types import Array
 
 __all__ = ["EmbeddingDisplay"]
@@ -74,31 +77,36 @@ class EmbeddingDisplay:
 
         Parameters
         ----------
-        estimator : KernelECA or KernelPCA
+        estimator : fitted estimator or pipeline
+            What it transforms rows to is drawn, for an EntropyClustering its kernel entropy
+            components. For estimators without ``transform``, such as SpectralClustering and
+            KernelNovelty, these are the principal components of X with the default kernel.
         X : array-like or None
-            Rows to project; None for the training rows.
+            Rows to project; None for the training rows of an estimator with components.
         labels : array-like of shape (n,) or None
+            Colors. None for the clusters or predictions of the estimator, if it has some.
         components : pair of int
             Indices of the two components, from 0.
         **options
             Passed to :meth:`plot`.
+
+        Examples
+        --------
+        >>> from mercer import SpectralClustering
+        >>> from mercer.datasets import make_clusters
+        >>> from mercer.plots import EmbeddingDisplay
+        >>> from sklearn.pipeline import make_pipeline
+        >>> from sklearn.preprocessing import StandardScaler
+        >>> X, _ = make_clusters(random_state=0)
+        >>> clusters = make_pipeline(StandardScaler(), SpectralClustering(3)).fit(X)
+        >>> sorted(EmbeddingDisplay.from_estimator(clusters, X).scatters_)
+        ['0', '1', '2']
         """
-        check_is_fitted(estimator, "spectrum_")
-        found = estimator.n_components_
-        if len(components) != 2 or not all(0 <= c < found for c in components):
-            raise ValueError(
-                f"components={components!r} must be two indices from 0 to {found - 1}: the "
-                f"estimator has {found} components. Fit it with a larger n_components, or choose "
-                "other components."
-            )
-        projected = estimator.spectrum_.projections if X is None else estimator.transform(X)
-        first, second = (_describe(estimator, c) for c in components)
-        display = cls(
-            points=np.asarray(projected)[:, list(components)],
-            labels=labels,
-            axis_labels=(first, second),
-        )
-        return display.plot(**options)
+        last = final_step(estimator, X)
+        points, axis_labels = _project(last.estimator, last.X, components)
+        if labels is None:
+            labels = _own_labels(last.estimator, last.X)
+        return cls(points=points, labels=labels, axis_labels=axis_labels).plot(**options)
 
     def plot(
         self,
@@ -217,8 +225,50 @@ def _legend_below(ax: Any, longest: int) -> None:
     )
 
 
+def _project(estimator: Any, X: Any, components: tuple[int, int]) -> tuple[Array, tuple[str, str]]:
+    """Return two components of the rows, and the labels of the axes."""
+    estimator = getattr(estimator, "eca_", estimator)  # of EntropyClustering
+    if not hasattr(estimator, "transform"):
+        if X is None:
+            raise ValueError(
+                f"{type(estimator).__name__} has no components of its own. Pass X to draw its "
+                "principal components."
+            )
+        estimator = KernelPCA(max(components) + 1, kernel=_kernel_for(X)).fit(X)
+    if X is not None:
+        projected = np.asarray(estimator.transform(X))
+    elif isinstance(estimator, SpectralTransformer):
+        projected = estimator.spectrum_.projections
+    else:
+        raise ValueError(f"{type(estimator).__name__} does not store its components; pass X.")
+    found = projected.shape[1]
+    if len(components) != 2 or not all(0 <= c < found for c in components):
+        raise ValueError(
+            f"components={components!r} must be two indices from 0 to {found - 1}: the "
+            f"estimator has {found} components. Fit it with a larger n_components, or choose "
+            "other components."
+        )
+    first, second = (_describe(estimator, c) for c in components)
+    return projected[:, list(components)], (first, second)
+
+
+def _kernel_for(X: Any) -> str:
+    """Return the default kernel for an array of numbers or a mixed table."""
+    return "table" if is_mixed_table(as_frame(X)) else "gaussian"
+
+
+def _own_labels(estimator: Any, X: Any) -> Array | None:
+    """Return clusters of the training rows, or predictions for X; None if there are none."""
+    if X is not None:
+        return predicted_labels(estimator, X)
+    return getattr(estimator, "labels_", None)
+
+
 def _describe(estimator: Any, component: int) -> str:
-    """Return an axis label: index, rank of the eigenvalue, and fraction of V or of the variance."""
+    """Return an axis label: index, fraction of V or of the variance, rank if it differs."""
+    if not isinstance(estimator, SpectralTransformer):
+        names = getattr(estimator, "get_feature_names_out", None)
+        return f"component {component + 1}" if names is None else str(names()[component])
     spectrum = estimator.spectrum_
     if spectrum.target == "entropy":
         ranks, total = estimator.component_ranks_, "V"
@@ -226,5 +276,6 @@ def _describe(estimator: Any, component: int) -> str:
     else:
         ranks, total = spectrum.known_ranks, "variance"
         fraction = spectrum.eigenvalues[component] / spectrum.trace
-    rank = "" if ranks is None else f"λ rank {ranks[component]}, "
+    differs = ranks is not None and ranks[component] != component + 1
+    rank = f"λ rank {ranks[component]}, " if differs else ""
     return f"component {component + 1}: {rank}{format_percent(float(fraction))} of {total}"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations_with_replacement
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
+from mercer.density import ParzenDensity
 from mercer.density.bounds import Bounds
+from mercer.plots.estimators import column_names, final_step, fitted_spectrum
 from mercer.plots.style import HIGHLIGHT, MUTED, PALETTE, new_axes, new_panels, ordered_colormap
 from mercer.utils.types import Array
 from mercer.utils.validation import check_real
@@ -17,7 +19,7 @@ __all__ = ["DensityDisplay", "EigenfunctionDisplay"]
 
 
 class DensityDisplay:
-    """Plot of a density and its sample: a curve for one column, contours for two.
+    """Plot of a density and its sample: a curve for one column, contours for two, pairs for more.
 
     Usually created by :meth:`from_estimator`. Contours enclose 10, 30, 50, 70, 90 and 99 % of the
     probability mass, so that they are comparable between densities. With ``coverages`` the
@@ -34,11 +36,17 @@ class DensityDisplay:
         The sample.
     labels : list of str
         Names of the columns.
+    margins : dict of (int, int) to DensityDisplay, or None
+        With more than two columns, the densities of single columns, with the key (i, i), and of
+        pairs of columns, with the key (row, column) of their panel.
 
     Attributes
     ----------
     figure_ : matplotlib Figure
     ax_ : matplotlib Axes
+        For one or two columns.
+    axes_ : array of shape (d, d)
+        For more; axes above the diagonal are empty.
     curve_ : Line2D
         Only for one column.
     contours_ : QuadContourSet
@@ -72,11 +80,13 @@ class DensityDisplay:
         values: Array,
         points: Array | None = None,
         labels: list[str] | None = None,
+        margins: dict[tuple[int, int], DensityDisplay] | None = None,
     ) -> None:
         self.axes_points = axes_points
         self.values = values
         self.points = points
         self.labels = labels
+        self.margins = margins
 
     @classmethod
     def from_estimator(
@@ -86,27 +96,63 @@ class DensityDisplay:
 
         Parameters
         ----------
-        estimator : fitted density estimator
-        X : array-like of shape (n, 1) or (n, 2), or None
+        estimator : fitted density estimator or pipeline
+            The coordinates of a pipeline's plot are those that its last step receives. For three to
+            eight columns, densities of columns and pairs are estimated by ParzenDensity from 2,000
+            rows that are drawn from the density.
+        X : array-like of shape (n, d) or None
             None for a grid around rows that are drawn from the density; no points are plotted.
         grid : int
             Number of grid points along each column.
         **options
             Passed to :meth:`plot`.
         """
-        check_is_fitted(estimator)
-        points = _one_or_two_columns(_random_rows(estimator) if X is None else X)
-        axes_points, nodes = _grid_around(points, grid, getattr(estimator, "bounds_", None))
+        last = final_step(estimator, X)
+        density = last.estimator
+        if not (hasattr(density, "score_samples") and hasattr(density, "sample")):
+            raise TypeError(
+                f"{type(density).__name__} is not a density. Pass a ParzenDensity, for example, or "
+                "use EmbeddingDisplay."
+            )
+        points = _as_columns(_random_rows(density) if X is None else last.X)
+        labels = column_names(estimator, points.shape[1])
+        shown = None if X is None else points
+        if points.shape[1] > 2:
+            return cls._of_margins(density, shown, labels, grid).plot(**options)
+        return cls._of(density, points, shown, labels, grid).plot(**options)
+
+    @classmethod
+    def _of(cls, density: Any, points: Array, shown: Any, labels: list[str], grid: int) -> Self:
+        """Evaluate a density of one or two columns around points."""
+        axes_points, nodes = _grid_around(points, grid, getattr(density, "bounds_", None))
         # densities of this library know the names of their columns
-        nodes = estimator._new_rows(nodes) if hasattr(estimator, "_new_rows") else nodes
-        values = estimator.pdf(nodes).reshape((grid,) * points.shape[1])
-        display = cls(
-            axes_points=axes_points,
-            values=values,
-            points=None if X is None else points,
-            labels=_column_names(estimator, points),
-        )
-        return display.plot(**options)
+        nodes = density._new_rows(nodes) if hasattr(density, "_new_rows") else nodes
+        values = density.pdf(nodes) if hasattr(density, "pdf") else _exp(density, nodes)
+        values = values.reshape((grid,) * points.shape[1])
+        return cls(axes_points=axes_points, values=values, points=shown, labels=labels)
+
+    @classmethod
+    def _of_margins(cls, density: Any, shown: Any, labels: list[str], grid: int) -> Self:
+        """Estimate the density of each column and each pair from rows drawn from a density."""
+        if len(labels) > 8:
+            raise ValueError(
+                f"The density has {len(labels)} columns; at most 8 can be plotted. Fit it to fewer "
+                "columns, or to components of KernelPCA."
+            )
+        drawn = _as_columns(_random_rows(density))
+        bounds = getattr(density, "bounds_", None)
+        margins: dict[tuple[int, int], DensityDisplay] = {}
+        for i, j in combinations_with_replacement(range(len(labels)), 2):
+            pair = [i] if i == j else [i, j]
+            support = None if bounds is None else [(bounds.low[k], bounds.high[k]) for k in pair]
+            margins[j, i] = cls._of(
+                ParzenDensity(support=support).fit(drawn[:, pair]),
+                drawn[:, pair],
+                None if shown is None else shown[:, pair],
+                [labels[k] for k in pair],
+                min(grid, 60) if i != j else grid,
+            )
+        return cls(axes_points=[], values=np.empty(0), margins=margins)
 
     def plot(
         self,
@@ -131,6 +177,8 @@ class DensityDisplay:
         """
         for coverage in () if coverages is None else coverages:
             check_real(coverage, "coverage", above=0, below=1)
+        if self.margins is not None:
+            return self._plot_margins(ax, title, show_points, coverages)
         if ax is None:
             (ax,) = new_axes(1, (5.0, 4.2))
         self.ax_, self.figure_ = ax, ax.figure
@@ -140,6 +188,34 @@ class DensityDisplay:
             self._plot_contours(ax, show_points, coverages)
         if title:
             ax.set_title(title)
+        return self
+
+    def _plot_margins(
+        self, ax: Any, title: str | None, show_points: bool, coverages: Sequence[float] | None
+    ) -> Self:
+        if ax is not None:
+            raise ValueError("A density of more than two columns has many panels: use ax=None.")
+        assert self.margins is not None
+        columns = 1 + max(i for i, _ in self.margins)
+        self.axes_ = new_panels(columns**2, 2.1, columns).reshape(columns, columns)
+        self.figure_ = self.axes_[0, 0].figure
+        for i, j in np.ndindex(columns, columns):
+            panel = self.axes_[i, j]
+            if i < j:
+                panel.set_axis_off()
+                continue
+            self.margins[i, j].plot(panel, show_points=show_points, coverages=coverages)
+            legend = panel.get_legend()
+            if legend is not None:
+                legend.remove()
+            if i < columns - 1:
+                panel.set_xlabel("")
+            if j > 0 or i == 0:
+                panel.set_ylabel("")
+            if i == j:
+                panel.set_yticks([])
+        if title:
+            self.figure_.suptitle(title)
         return self
 
     def _plot_curve(self, ax: Any, show_points: bool, coverages: Sequence[float] | None) -> None:
@@ -215,6 +291,11 @@ def _random_rows(estimator: Any) -> Any:
     """Return rows drawn from a density, whose range is that of the plot."""
     drawn = estimator.sample(2000, random_state=0)
     return drawn[0] if isinstance(drawn, tuple) else drawn  # mixtures return their labels too
+
+
+def _exp(density: Any, nodes: Any) -> Array:
+    """Return the values of a density that has their logarithms only, as in scikit-learn."""
+    return np.asarray(np.exp(density.score_samples(nodes)))
 
 
 def _levels_of_mass(values: Array, masses: tuple[float, ...]) -> Array:
@@ -325,7 +406,7 @@ class EigenfunctionDisplay:
 
         Parameters
         ----------
-        estimator : estimator with ``spectrum_``
+        estimator : estimator with ``spectrum_``, or a pipeline that ends with one
             The functions selected by a SeriesDensity are highlighted.
         X : array-like of shape (n, 2)
         n_functions : int
@@ -335,13 +416,13 @@ class EigenfunctionDisplay:
         **options
             Passed to :meth:`plot`.
         """
-        check_is_fitted(estimator, "spectrum_")
-        points = _two_columns(X)
-        spectrum = estimator.spectrum_
+        last = final_step(estimator, X)
+        points = _two_columns(last.X)
+        spectrum = fitted_spectrum(estimator)
         count = min(n_functions, spectrum.n_components)
         axes_points, nodes = _grid_around(points, grid)
         values = spectrum.eigenfunctions(nodes)[:, :count].T.reshape(count, grid, grid)
-        selected = getattr(estimator, "selected_", np.arange(spectrum.n_components))
+        selected = getattr(last.estimator, "selected_", np.arange(spectrum.n_components))
         display = cls(
             axes_points=axes_points,
             values=values,
@@ -351,7 +432,7 @@ class EigenfunctionDisplay:
             ],
             kept=np.isin(np.arange(count), selected),
             points=points,
-            labels=_column_names(estimator, points),
+            labels=column_names(estimator, 2),
         )
         return display.plot(**options)
 
@@ -408,8 +489,7 @@ class EigenfunctionDisplay:
             for i, value in enumerate(operator.eigenvalues[:count])
         ]
         if estimator is not None:
-            check_is_fitted(estimator, "spectrum_")
-            spectrum = estimator.spectrum_
+            spectrum = fitted_spectrum(estimator)
             count = min(count, spectrum.n_components)
             values, titles = values[:, :count], titles[:count]
             agreement = spectrum.eigenfunctions(points)[:, :count]
@@ -473,20 +553,20 @@ class EigenfunctionDisplay:
 
 
 def _two_columns(X: Any) -> Array:
-    points = _one_or_two_columns(X)
+    points = _as_columns(X)
     if points.shape[1] != 2:
-        raise ValueError("Eigenfunctions are plotted over two columns, but X has 1 column.")
+        raise ValueError(
+            f"Eigenfunctions are plotted over two columns, but X has {points.shape[1]}. Fit the "
+            "estimator to two columns, or to two components of KernelPCA."
+        )
     return points
 
 
-def _one_or_two_columns(X: Any) -> Array:
-    """Return X as an array; raise ValueError unless it has one or two columns."""
+def _as_columns(X: Any) -> Array:
+    """Return X as an array of numbers with columns."""
     points = np.asarray(X, dtype=np.float64)
-    if points.ndim != 2 or points.shape[1] not in (1, 2):
-        raise ValueError(
-            f"X has shape {points.shape}, but only one or two columns can be plotted. Fit "
-            "the estimator to two columns, or to two components of KernelPCA."
-        )
+    if points.ndim != 2:
+        raise ValueError(f"X has shape {points.shape}, but must have two dimensions.")
     return points
 
 
@@ -502,9 +582,3 @@ def _grid_around(
     axes = [np.linspace(a, b, size) for a, b in zip(low, high, strict=True)]
     nodes = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
     return axes, nodes
-
-
-def _column_names(estimator: Any, points: Array) -> list[str]:
-    """Return the names of the columns of a fit, or x1 and x2."""
-    names = getattr(estimator, "feature_names_in_", None)
-    return [f"x{i + 1}" for i in range(points.shape[1])] if names is None else list(names)

@@ -8,11 +8,13 @@ from typing import Any, Self
 
 import numpy as np
 
+from mercer.plots.estimators import final_step
 from mercer.plots.style import HIGHLIGHT, MUTED, PALETTE, new_axes
 
 __all__ = ["MonitoringDisplay"]
 
 _TITLES = {
+    "p_value": "p-value",
     "statistic": "statistic",
     "ewma": "moving average (EWMA)",
     "cusum": "cumulative sum (CUSUM)",
@@ -71,8 +73,9 @@ class MonitoringDisplay:
 
         Parameters
         ----------
-        estimator : ProcessMonitor
-            Fitted.
+        estimator : ProcessMonitor, KernelNovelty, or a pipeline that ends with one
+            Fitted. For a KernelNovelty the p-values are drawn, and its false alarm rate as the
+            limit; the other parameters have no effect.
         X : array-like or data frame
             Rows in time order.
         contributions : bool
@@ -81,6 +84,15 @@ class MonitoringDisplay:
         **options
             Passed to :meth:`plot`.
         """
+        last = final_step(estimator, X)
+        estimator, X = last.estimator, last.X
+        if hasattr(estimator, "p_values"):
+            return cls.from_frame(_p_values(estimator, X), charts=("p_value",), **options)
+        if not hasattr(estimator, "monitor"):
+            raise TypeError(
+                f"{type(estimator).__name__} does not monitor rows; pass a ProcessMonitor or a "
+                "KernelNovelty."
+            )
         found = estimator.contributions(X) if contributions else None
         return cls.from_frame(estimator.monitor(X), contributions=found, charts=charts, **options)
 
@@ -114,7 +126,7 @@ class MonitoringDisplay:
         axes : sequence of matplotlib Axes or None
             One per chart, and one for contributions; None for a new figure.
         log : bool
-            Draw the statistic on a logarithmic scale.
+            Draw the statistic or the p-values on a logarithmic scale.
         n_variables : int
             Number of variables in the panel of contributions.
         """
@@ -130,7 +142,7 @@ class MonitoringDisplay:
             raise ValueError(f"Got {len(axes)} axes, but the display has {panels} panels.")
         self.axes_, self.figure_ = axes, axes[0].figure
         for name, ax in zip(self.charts, axes, strict=False):
-            self._plot_chart(ax, name, log and name == "statistic")
+            self._plot_chart(ax, name, log and name in ("statistic", "p_value"))
         if self.contributions is not None:
             self._plot_contributions(axes[-1], n_variables)
         return self
@@ -183,6 +195,22 @@ class MonitoringDisplay:
         ax.set_xlabel(
             f"mean contribution in {'rows with an alarm' if alarms.any() else 'all rows'}"
         )
+
+
+def _p_values(detector: Any, X: Any) -> Any:
+    """Return a frame like that of ``ProcessMonitor.monitor`` with the p-values of a detector."""
+    import pandas as pd
+
+    found, limit = np.asarray(detector.p_values(X)), float(detector.false_alarm_rate)
+    index = X.index if isinstance(X, pd.DataFrame) else None
+    alarm = found <= limit
+    columns = {
+        "p_value": found,
+        "p_value_limit": limit,
+        "p_value_alarm": alarm,
+        "alarm": alarm,
+    }
+    return pd.DataFrame(columns, index=index)
 
 
 def _shown_rows(values: Any, count: int) -> Any:

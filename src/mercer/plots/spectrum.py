@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from mercer.eigen.decompose import Spectrum
+from mercer.plots.estimators import final_step, fitted_spectrum
 from mercer.plots.style import HIGHLIGHT, MUTED, new_axes
 from mercer.utils.types import Array
 
@@ -71,12 +71,11 @@ class SpectrumDisplay:
     def from_estimator(cls, estimator: Any, **options: Any) -> Self:
         """Plot the spectrum of a fitted estimator; options are passed to :meth:`plot`.
 
-        If the estimator has ``selected_``, these pairs are highlighted, otherwise all of its
-        components.
+        A pipeline stands for its last step. If the estimator has ``selected_``, these pairs are
+        highlighted, otherwise all of its components.
         """
-        check_is_fitted(estimator, "spectrum_")
-        selected = getattr(estimator, "selected_", None)
-        return cls.from_spectrum(estimator.spectrum_, selected, **options)
+        selected = getattr(final_step(estimator).estimator, "selected_", None)
+        return cls.from_spectrum(fitted_spectrum(estimator), selected, **options)
 
     @classmethod
     def from_spectrum(
@@ -256,7 +255,7 @@ class GramDisplay:
         Parameters
         ----------
         estimator : KernelECA, KernelPCA, EntropyClustering, …
-            Any estimator with a ``spectrum_``.
+            Any estimator with a ``spectrum_``, or a pipeline that ends with one.
         labels : array-like of shape (n,) or None
             Clusters, by which the rows are ordered; None for ``labels_`` if the estimator has
             them, and for the order of the data otherwise.
@@ -268,10 +267,9 @@ class GramDisplay:
         **options
             Passed to :meth:`plot`.
         """
-        check_is_fitted(estimator)
-        spectrum = estimator.spectrum_
+        spectrum = fitted_spectrum(estimator)
         if labels is None:
-            labels = getattr(estimator, "labels_", None)
+            labels = getattr(final_step(estimator).estimator, "labels_", None)
         order = _order(labels, spectrum.points.n, max_rows)
         if reconstruction:
             Z = spectrum.projections[order]
