@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -11,6 +13,7 @@ from mercer import OrthogonalSeries, ParzenDensity, SeriesDensity
 from mercer.data.points import Points
 from mercer.datasets import make_clusters
 from mercer.density.kernel_sum import draw_from_window
+from mercer.errors import ApproximationWarning
 from mercer.kernels import Gaussian
 from tests.density.density_cases import RULES, array, every_density, every_rule, grid
 from tests.expectations import raises
@@ -31,6 +34,29 @@ def test_series_with_all_terms_equals_parzen(kernel):
     series = SeriesDensity(kernel=kernel, terms=None).fit(X)
     assert_allclose(series.pdf(Y), ParzenDensity(kernel=kernel).fit(X).pdf(Y), rtol=1e-10)
     assert_allclose(series.mass_, 1, rtol=1e-12)
+
+
+def test_run_of_terms_is_about_one_per_cluster_at_the_default_bandwidth():
+    """Half of the samples at least have one term per cluster, and none has fewer."""
+    counts = []
+    for seed in range(9):
+        X, _ = make_clusters(random_state=seed)
+        counts.append(len(SeriesDensity(terms="kronmal-tarter-run").fit(X).selected_))
+    assert min(counts) == np.median(counts) == 3
+
+
+@pytest.mark.parametrize("bandwidth", [0.1, 0.1**0.5])
+@pytest.mark.parametrize("spread", [0.1, 0.1**0.5])
+def test_oversmoothing_warns_where_new_points_are_less_likely(spread, bandwidth):
+    """The limit of the warning is 0.5 nats per point, which new points confirm."""
+    X, new = (make_clusters(spread=spread, random_state=seed)[0] for seed in (10, 11))
+    best = SeriesDensity().fit(X).score(new)
+    series = SeriesDensity(kernel=Gaussian(bandwidth), max_terms=50)
+    with warnings.catch_warnings(record=True) as raised:
+        warnings.simplefilter("always")
+        loss = best - series.fit(X).score(new)
+    warned = any(one.category is ApproximationWarning for one in raised)
+    assert warned == (loss > 0.5)
 
 
 @pytest.mark.parametrize("terms", [1, 3, 10])

@@ -62,8 +62,9 @@ class SeriesDensity(Density, KernelEstimator):
     terms : str, int or None
         Among the ``max_terms`` largest eigenvalues, "kronmal-tarter" selects all with
         :math:`(1'e_i)^2 > 2n/(n+1)`, "kronmal-tarter-run" those before the first violation, and
-        "diggle-hall" the leading ones with the smallest estimated square error. An integer
-        selects that many eigenpairs, the first in ``order``; None selects all.
+        "diggle-hall" the leading ones with the smallest estimated square error. On clustered data
+        "kronmal-tarter-run" selects about one term per cluster, the result that the paper shows.
+        An integer selects that many eigenpairs, the first in ``order``; None selects all.
     order : {"entropy", "eigenvalue"}
         Which eigenpairs an integer number of terms selects: those with the largest entropy terms,
         or those with the largest eigenvalues, as in the paper's truncation at M (eqs. 2.4 and 4.1).
@@ -115,10 +116,17 @@ class SeriesDensity(Density, KernelEstimator):
 
     Examples
     --------
+    Three clusters, one term for each:
+
     >>> from mercer import SeriesDensity
     >>> from mercer.datasets import make_clusters
     >>> from mercer.kernels import Gaussian
     >>> X, y = make_clusters(random_state=0)
+    >>> SeriesDensity(terms="kronmal-tarter-run").fit(X).selected_
+    array([0, 1, 2])
+
+    The kernel of the paper gives the same terms, but is wider than the clusters:
+
     >>> density = SeriesDensity(kernel=Gaussian(0.1**0.5)).fit(X)
     >>> density.selected_
     array([0, 1, 2])
