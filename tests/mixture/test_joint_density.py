@@ -147,3 +147,25 @@ def test_densities_raise_no_floating_point_error():
         p = model.pdf([[1.0], [1e6]])
         assert np.isfinite(p).all()
         assert np.isfinite(model.predict([[1.0], [1e6]])).all()
+
+
+@pytest.mark.parametrize("exponent", [-1055, -1000, 1000])
+def test_predictions_in_extreme_units_of_y(exponent):
+    """The density of subnormal targets exceeds the largest number, their probabilities do not."""
+    X, y = sine(0, 30)
+    y = np.round(y * 2**10) / 2**10  # exact after the multiplication
+    model, scaled = (
+        JointMixtureDensity(kernel=Gaussian(1.0), alpha=0.5).fit(X, np.ldexp(y, e))
+        for e in (0, exponent)
+    )
+    rounding = np.ldexp(2.0**-1072, -exponent)
+    for name in ("predict", "predict_interval"):
+        found = np.ldexp(getattr(scaled, name)(X), -exponent)
+        assert_allclose(found, getattr(model, name)(X), rtol=1e-6, atol=rounding)
+    assert not np.isnan(scaled.pdf(X)).any()
+
+
+def test_targets_at_the_end_of_the_range_have_a_density():
+    X, y = sine(0, 40)
+    model = JointMixtureDensity(y_range=(y.min(), y.max()), alpha=0.5).fit(X, y)
+    assert np.isfinite(model.log_density(X, y)).all()

@@ -102,6 +102,25 @@ def test_predictive_distributions_have_the_unit_of_y(sample, seed, exponent):
     Examples.count += 1
 
 
+@property_test
+@given(sample=samples(), seed=seeds, exponent=st.integers(-1060, 1000))
+def test_conditional_densities_have_the_unit_of_y(sample, seed, exponent):
+    """Also of subnormal targets, where a density exceeds the largest number but is never NaN."""
+    y = np.ldexp(np.ldexp(drawn_targets(sample, seed, 1), exponent), -exponent)
+    make = REGRESSORS["joint density"]
+    model = make(sample.bandwidth).fit(sample.X, y)
+    scaled = make(sample.bandwidth).fit(sample.X, np.ldexp(y, exponent))
+    rounding = np.ldexp(4 * SMALLEST, -exponent)
+    for method in (JointMixtureDensity.predict, JointMixtureDensity.predict_interval):
+        found = np.ldexp(method(scaled, sample.new), -exponent)
+        assert_close(found, method(model, sample.new), rounding)
+    found = scaled.log_density(sample.X, np.ldexp(y, exponent))
+    expected = model.log_density(sample.X, y) - exponent * np.log(2.0)
+    assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
+    assert not np.isnan(scaled.pdf(sample.new)).any()
+    Examples.count += 1
+
+
 @pytest.mark.parametrize("name", CLASSIFIERS)
 @property_test
 @given(sample=samples(), exponent=st.integers(1, 62))  # scikit-learn's limit of whole numbers

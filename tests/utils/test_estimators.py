@@ -43,6 +43,14 @@ def test_all_estimators_and_kernels_have_the_base_class():
         assert issubclass(cls, MercerBase), cls
 
 
+def test_estimators_have_at_most_four_classes_of_this_package():
+    public = [getattr(mercer, name) for name in mercer.__all__]
+    for cls in public:
+        if inspect.isclass(cls) and hasattr(cls, "fit"):
+            own = [base.__name__ for base in cls.__mro__ if base.__module__.startswith("mercer.")]
+            assert len(own) <= 4, own
+
+
 CALLS = {
     "modes": lambda: parzen().modes(),
     "mean": lambda: ParzenDensity(kernel=Gaussian(0.05), support=(-90, 90)).fit(X).mean(),

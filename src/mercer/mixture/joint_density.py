@@ -28,7 +28,7 @@ from mercer.mixture.conditional_mixture import Conditional, condition
 from mercer.mixture.gaussian_mixture import GaussianMixture
 from mercer.utils.estimators import all_or_nothing
 from mercer.utils.row_passes import IN_MEMORY
-from mercer.utils.targets import numeric_targets
+from mercer.utils.targets import numeric_targets, unit_exponent
 from mercer.utils.types import Array
 from mercer.utils.validation import check_real
 
@@ -147,7 +147,7 @@ class JointMixtureDensity(RegressorMixin, KernelMixture):  # type: ignore[misc]
                 f"y has shape {targets.shape}; JointMixtureDensity needs one number per row. Fit "
                 "one model per target."
             )
-        y = column_or_1d(targets, warn=True)[used]
+        y = self._in_unit(column_or_1d(targets, warn=True)[used], fit=True)
         self._set_nodes(y)
         T = self._fit_y(y, None if sample.weights is None else sample.multiplicities)
         Z, total = self._fit_coordinates(sample), sample.sample_size
@@ -179,25 +179,43 @@ class JointMixtureDensity(RegressorMixin, KernelMixture):  # type: ignore[misc]
             self._level_weights = sample.multiplicities
         return self
 
+    def _in_unit(self, y: Array, *, fit: bool = False) -> Array:
+        """Return targets divided by a power of two that is near their largest magnitude.
+
+        Squares of targets, and densities, overflow or underflow in other units.
+        """
+        if fit:
+            self._exponent = int(unit_exponent(y))
+        return np.asarray(np.ldexp(y, -self._exponent))
+
+    def _in_unit_of_y(self, values: Array) -> Array:
+        with np.errstate(over="ignore"):  # the end of the grid may be beyond the largest number
+            return np.asarray(np.ldexp(values, self._exponent))
+
     def _set_nodes(self, y: Array) -> None:
         low, high = float(y.min()), float(y.max())
         if self.y_range is None:
             margin = 0.5 * (high - low) if high > low else max(abs(high), 1.0)
-            limits = (low - margin, high + margin)
+            limits = np.array([low - margin, high + margin])
         else:
-            limits = (
-                check_real(self.y_range[0], "y_range[0]", high=low),
-                check_real(self.y_range[1], "y_range[1]", low=high),
+            least, largest = map(float, self._in_unit_of_y(np.array([low, high])))
+            limits = self._in_unit(
+                np.array(
+                    [
+                        check_real(self.y_range[0], "y_range[0]", high=least),
+                        check_real(self.y_range[1], "y_range[1]", low=largest),
+                    ]
+                )
             )
-        self._step = (limits[1] - limits[0]) / _N_NODES
-        self.y_nodes_ = limits[0] + self._step * (np.arange(_N_NODES) + 0.5)
+        self._edges = np.linspace(limits[0], limits[1], _N_NODES + 1)
+        self._nodes = (self._edges[:-1] + self._edges[1:]) / 2
+        self.y_nodes_ = self._in_unit_of_y(self._nodes)
 
     def _fit_y(self, y: Array, weights: Array | None) -> Array:
         """Decompose the kernel of y, and return the coordinates of the training targets."""
         self._location = float(np.average(y, weights=weights))
-        unit = float(np.abs(y - self._location).max()) or 1.0  # squares may overflow
-        spread = float(np.average(((y - self._location) / unit) ** 2, weights=weights))
-        self._scale = unit * np.sqrt(spread) if spread > 0 else 1.0
+        spread = float(np.average((y - self._location) ** 2, weights=weights))
+        self._scale = np.sqrt(spread) if spread > 0 else 1.0
         points = self._y_points(y)
         kernel = fit_kernel(as_kernel(self.y_kernel), points, weights)
         with suppress_warnings(IdentifiabilityWarning):
@@ -210,7 +228,7 @@ class JointMixtureDensity(RegressorMixin, KernelMixture):  # type: ignore[misc]
             )
         values = self._y_spectrum.eigenvalues
         self._y_rank = int((values > 1e-8 * values[0]).sum())
-        self._node_coordinates = self._y_coordinates(self.y_nodes_)
+        self._node_coordinates = self._y_coordinates(self._nodes)
         return self._y_coordinates(y)[0]
 
     def _y_points(self, y: Array) -> Points:
@@ -228,7 +246,7 @@ class JointMixtureDensity(RegressorMixin, KernelMixture):  # type: ignore[misc]
     def _held_out(
         self, Z: Array, T: Array, folds: Array, residuals: Array, sample: Sample, alpha: float
     ) -> Array:
-        """Return ``log p(y | x)`` on the grid for rows that were left out, in five folds."""
+        """Return log-probabilities of the cells for rows that were left out, in five folds."""
         joined, logs = np.hstack([Z, T]), np.empty((len(folds), _N_NODES))
         for fold in range(_N_FOLDS):
             train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
@@ -236,13 +254,13 @@ class JointMixtureDensity(RegressorMixin, KernelMixture):  # type: ignore[misc]
             share = some.sample_size / sample.sample_size
             mixture = self._run_em(joined[train], some, alpha * share).mixture
             given = condition(mixture, Z[test], residuals[test])
-            logs[test] = self._log_densities(mixture, given)
+            logs[test] = self._log_probabilities(mixture, given)
         return logs
 
     # --- densities ------------------------------------------------------------------------------
 
-    def _log_densities(self, mixture: GaussianMixture, given: Conditional) -> Array:
-        """Return ``log p(y | x)`` on the grid of y, of shape (n, nodes)."""
+    def _log_probabilities(self, mixture: GaussianMixture, given: Conditional) -> Array:
+        """Return log-probabilities of the cells of y given x, of shape (n, cells)."""
         T, residuals = self._node_coordinates
         terms = []
         for m, factor in enumerate(given.factors):
@@ -251,47 +269,48 @@ class JointMixtureDensity(RegressorMixin, KernelMixture):  # type: ignore[misc]
             squared = (means**2).sum(axis=0)[:, None] + (nodes**2).sum(axis=0)
             squared -= 2 * means.T @ nodes
             logs = -0.5 * (squared + residuals / mixture.residual_variances[m])
-            constants = logsumexp(logs, axis=1, keepdims=True) + np.log(self._step)
-            terms.append(given.log_responsibilities[:, [m]] + logs - constants)
+            logs -= logsumexp(logs, axis=1, keepdims=True)
+            terms.append(given.log_responsibilities[:, [m]] + logs)
         return np.asarray(logsumexp(terms, axis=0))
 
-    def _densities(self, X: Any) -> Array:
+    def _log_probabilities_given(self, X: Any) -> Array:
         points = self._validate_new(X)
         Z, residuals = self._coordinates(points)
         given = condition(self.mixture_, Z / self._unit, residuals / self._unit**2)
-        return self._log_densities(self.mixture_, given)
+        return self._log_probabilities(self.mixture_, given)
+
+    def _log_width(self) -> float:
+        """Return the logarithm of the width of a cell in the unit of y."""
+        width = (self._edges[-1] - self._edges[0]) / _N_NODES
+        return float(np.log(width) + self._exponent * np.log(2))
 
     def _distribution(self, logs: Array, y: Array) -> Array:
         """Return ``P(Y ≤ y_i | x_i)``."""
-        edges, cumulative = self._cumulative(np.exp(logs))
-        pairs = zip(y, cumulative, strict=True)
-        return np.array([np.interp(target, edges, row) for target, row in pairs])
-
-    def _cumulative(self, p: Array) -> tuple[Array, Array]:
-        """Return the edges of the cells, and the distribution functions there."""
-        sums = np.cumsum(p, axis=1)
-        edges = self.y_nodes_[0] + self._step * (np.arange(_N_NODES + 1) - 0.5)
-        return edges, np.hstack([np.zeros((len(p), 1)), sums / sums[:, -1:]])
+        pairs = zip(y, _cumulative(np.exp(logs)), strict=True)
+        return np.array([np.interp(target, self._edges, row) for target, row in pairs])
 
     def _in_cells(self, logs: Array, y: Array) -> Array:
-        """Return the log-density of the cell of each target; -inf outside the range."""
-        cells = np.floor((y - self.y_nodes_[0]) / self._step + 0.5).astype(int)
-        inside = (cells >= 0) & (cells < _N_NODES)
+        """Return the log-probability of the cell of each target; -inf outside the range."""
+        inside = (y >= self._edges[0]) & (y <= self._edges[-1])
+        cells = np.searchsorted(self._edges, y, side="right") - 1
         found = logs[np.arange(len(y)), np.clip(cells, 0, _N_NODES - 1)]
         return np.where(inside, found, -np.inf)
 
     def log_density(self, X: Any, y: Any) -> Array:
         """Return ``log p(y_i | x_i)``, of shape (m,); constant within the cells of ``y_nodes_``."""
-        logs = self._densities(X)
-        return self._in_cells(logs, numeric_targets(y, len(logs)))
+        logs = self._log_probabilities_given(X)
+        with np.errstate(over="ignore"):  # a distant y is outside of the range
+            targets = self._in_unit(numeric_targets(y, len(logs)))
+        return self._in_cells(logs, targets) - self._log_width()
 
     def pdf(self, X: Any) -> Array:
         """Return ``p(y | x)`` at ``y_nodes_``, of shape (m, 400)."""
-        return np.asarray(np.exp(self._densities(X)))
+        with np.errstate(over="ignore"):  # of subnormal y: the density exceeds all numbers
+            return np.asarray(np.exp(self._log_probabilities_given(X) - self._log_width()))
 
     def predict(self, X: Any) -> Array:
         """Return the means of y given x."""
-        return np.asarray(self.pdf(X) @ self.y_nodes_ * self._step)
+        return self._in_unit_of_y(np.exp(self._log_probabilities_given(X)) @ self._nodes)
 
     def predict_quantiles(self, X: Any, levels: Any) -> Array:
         """Return quantiles of y given x, of shape (m, len(levels)).
@@ -322,8 +341,15 @@ class JointMixtureDensity(RegressorMixin, KernelMixture):  # type: ignore[misc]
         return self._quantiles(X, ends)
 
     def _quantiles(self, X: Any, levels: Any) -> Array:
-        edges, cumulative = self._cumulative(self.pdf(X))
-        return np.array([np.interp(levels, row, edges) for row in cumulative])
+        cumulative = _cumulative(np.exp(self._log_probabilities_given(X)))
+        found = [np.interp(levels, row, self._edges) for row in cumulative]
+        return self._in_unit_of_y(np.array(found))
+
+
+def _cumulative(p: Array) -> Array:
+    """Return the distribution functions at the edges of the cells."""
+    sums = np.cumsum(p, axis=1)
+    return np.hstack([np.zeros((len(p), 1)), sums / sums[:, -1:]])
 
 
 def _folds(Z: Array, y: Array) -> Array:

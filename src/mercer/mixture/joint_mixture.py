@@ -7,7 +7,7 @@ conditioned on z.
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -28,64 +28,47 @@ from mercer.utils.types import Array
 __all__ = ["JointMixtureClassifier", "JointMixtureRegressor"]
 
 
-class _JointMixture(KernelMixture):
-    """A Gaussian mixture of (x, y)."""
+def _fit_joint(
+    model: KernelMixture, sample: Sample, T: Array, held_out: Callable[..., float]
+) -> float:
+    """Fit to the kernel coordinates of x and the coordinates T of y.
 
-    _alpha_rules: ClassVar[tuple[str, ...]] = ("auto",)
-    _max_rank: ClassVar[int] = 300
+    ``held_out`` returns the mean leave-one-out log-likelihood of y given x.
 
-    def _fit_joint(self, sample: Sample, T: Array) -> Self:
-        """Fit to the kernel coordinates of x and the coordinates T of y."""
-        Z, weights = self._fit_coordinates(sample), sample.multiplicities
-        total = sample.sample_size
-        residuals = self._training_residuals(Z, sample.passes)
-        # The coordinates of y have unit scale, so those of x get it too, whatever that of k is.
-        self._unit = np.sqrt(total_squared_norm(sample) / total)
-        Z, residuals = Z / self._unit, residuals / self._unit**2
-        joined = np.hstack([Z, T])
-        outside = self._residual_variance(residuals, sample)
+    Returns the unit by which the coordinates of x are divided: those of y have unit scale, so those
+    of x get it too, whatever that of k is.
+    """
+    Z, weights = model._fit_coordinates(sample), sample.multiplicities
+    total = sample.sample_size
+    residuals = model._training_residuals(Z, sample.passes)
+    unit = float(np.sqrt(total_squared_norm(sample) / total))
+    Z, residuals = Z / unit, residuals / unit**2
+    joined = np.hstack([Z, T])
+    outside = model._residual_variance(residuals, sample)
 
-        def likelihood(alpha: float) -> float:
-            run = self._run_em(joined, sample, alpha)
-            variances = (
-                None
-                if outside is None
-                else outside.without_each(residuals, weights, alpha, self.beta)
-            )
-            return self._leave_one_out(
-                Z, T, residuals, weights, run.responsibilities, alpha, variances
-            )
+    def likelihood(alpha: float) -> float:
+        run = model._run_em(joined, sample, alpha)
+        prior = (alpha, model.beta)
+        variances = None if outside is None else outside.without_each(residuals, weights, *prior)
+        return held_out(Z, T, residuals, weights, run.responsibilities, *prior, variances)
 
-        if not isinstance(self.alpha, str):
-            alpha = float(self.alpha)
-        elif len(Z) < 3:
-            alpha = 0.01 * total  # too few rows for cross-validation
-        else:
-            alpha = maximize_alpha(likelihood, 1e-5 * total, total)
-        self._fit_em(joined, sample, alpha, residuals)
-        return self
-
-    @abstractmethod
-    def _leave_one_out(
-        self,
-        Z: Array,
-        T: Array,
-        residuals: Array,
-        weights: Array,
-        responsibilities: Array,
-        alpha: float,
-        residual_variances: Array | None,
-    ) -> float:
-        """Return the mean leave-one-out log-likelihood of y given x."""
-
-    def _conditional(self, X: Any) -> Conditional:
-        points = self._validate_new(X)
-        Z, residuals = self._coordinates(points)
-        unit = getattr(self, "_unit", 1.0)  # absent in files of version 0.1
-        return condition(self.mixture_, Z / unit, residuals / unit**2)
+    if not isinstance(model.alpha, str):
+        alpha = float(model.alpha)
+    elif len(Z) < 3:
+        alpha = 0.01 * total  # too few rows for cross-validation
+    else:
+        alpha = maximize_alpha(likelihood, 1e-5 * total, total)
+    model._fit_em(joined, sample, alpha, residuals)
+    return unit
 
 
-class JointMixtureClassifier(ClassifierMixin, _JointMixture):  # type: ignore[misc]
+def _given(model: KernelMixture, unit: float, X: Any) -> Conditional:
+    """Return the distribution of the coordinates of y given X."""
+    Z, residuals = model._coordinates(model._validate_new(X))
+    return condition(model.mixture_, Z / unit, residuals / unit**2)
+
+
+class JointMixtureClassifier(ClassifierMixin, KernelMixture):  # type: ignore[misc]
     r"""Classifier from a Gaussian mixture of points and classes.
 
     A class is a vertex :math:`t_c` of a simplex (the features of the kernel that is 1 for equal and
@@ -127,6 +110,9 @@ class JointMixtureClassifier(ClassifierMixin, _JointMixture):  # type: ignore[mi
     True
     """
 
+    _alpha_rules: ClassVar[tuple[str, ...]] = ("auto",)
+    _max_rank: ClassVar[int] = 300
+
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the mixture of X and y.
@@ -141,37 +127,17 @@ class JointMixtureClassifier(ClassifierMixin, _JointMixture):  # type: ignore[mi
         sample, used = self._validate_with_rows(X, sample_weight)
         self._check_parameters(sample.points.n)
         self.classes_, codes = encode_classes(class_labels(y, len(used))[used])
-        return self._fit_joint(sample, self._vertices()[codes])
+        self._unit = _fit_joint(self, sample, self._vertices()[codes], self._leave_one_out)
+        return self
 
     def _vertices(self) -> Array:
         return np.eye(len(self.classes_))
 
-    def _leave_one_out(
-        self,
-        Z: Array,
-        T: Array,
-        residuals: Array,
-        weights: Array,
-        responsibilities: Array,
-        alpha: float,
-        residual_variances: Array | None,
-    ) -> float:
-        codes = T.argmax(axis=1)
-        vertices = self._vertices()
-        return held_out_class_likelihood(
-            Z,
-            codes,
-            vertices,
-            residuals,
-            weights,
-            responsibilities,
-            alpha,
-            self.beta,
-            residual_variances,
-        )
+    def _leave_one_out(self, Z: Array, T: Array, *fit: Any) -> float:
+        return held_out_class_likelihood(Z, T.argmax(axis=1), self._vertices(), *fit)
 
     def _log_probabilities(self, X: Any) -> Array:
-        given = self._conditional(X)
+        given = _given(self, self._unit, X)
         return given.log_choice(self._vertices())
 
     def predict_proba(self, X: Any) -> Array:
@@ -184,7 +150,7 @@ class JointMixtureClassifier(ClassifierMixin, _JointMixture):  # type: ignore[mi
         return self.classes_[np.argmax(log_probabilities, axis=1)]
 
 
-class JointMixtureRegressor(RegressorMixin, _JointMixture):  # type: ignore[misc]
+class JointMixtureRegressor(RegressorMixin, KernelMixture):  # type: ignore[misc]
     r"""Regressor from a Gaussian mixture of points and targets.
 
     The mixture is fitted to kernel coordinates and standardized targets jointly. Given x, y follows
@@ -225,6 +191,9 @@ class JointMixtureRegressor(RegressorMixin, _JointMixture):  # type: ignore[misc
     True
     """
 
+    _alpha_rules: ClassVar[tuple[str, ...]] = ("auto",)
+    _max_rank: ClassVar[int] = 300
+
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the mixture of X and y.
@@ -247,25 +216,13 @@ class JointMixtureRegressor(RegressorMixin, _JointMixture):  # type: ignore[misc
         spread = np.average((columns - location) ** 2, axis=0, weights=sample.weights)
         scale = np.where(spread > 0, np.sqrt(spread), 1.0)
         self._location, self._scale = np.ldexp(location, exponents), np.ldexp(scale, exponents)
-        return self._fit_joint(sample, (columns - location) / scale)
-
-    def _leave_one_out(
-        self,
-        Z: Array,
-        T: Array,
-        residuals: Array,
-        weights: Array,
-        responsibilities: Array,
-        alpha: float,
-        residual_variances: Array | None,
-    ) -> float:
-        return held_out_likelihood(
-            Z, T, residuals, weights, responsibilities, alpha, self.beta, residual_variances
-        )
+        standardized = (columns - location) / scale
+        self._unit = _fit_joint(self, sample, standardized, held_out_likelihood)
+        return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Return the means of y given x, and their standard deviations if ``return_std``."""
-        given = self._conditional(X)
+        given = _given(self, self._unit, X)
         means = self._location + self._scale * given.mean()
         if not return_std:
             return self._shaped(means)
@@ -273,7 +230,7 @@ class JointMixtureRegressor(RegressorMixin, _JointMixture):  # type: ignore[misc
 
     def log_density(self, X: Any, y: Any) -> Array:
         """Return ``log p(y_i | x_i)``, of shape (m,); the density is normalized over all y."""
-        given = self._conditional(X)
+        given = _given(self, self._unit, X)
         targets = numeric_targets(y, len(given.means))
         columns = targets.reshape(len(targets), -1)
         if columns.shape[1] != len(self._scale):
