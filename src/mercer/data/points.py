@@ -643,7 +643,10 @@ def rowwise(method: Method) -> Method:
             return method(self, X, *args, **kwargs)
         from mercer.data.dask.validation import validate_dask_rows
 
-        rows = validate_dask_rows(X, self.kernel_.compares, estimator=self, reset=False)
+        # chunks are arrays of numbers, which some kernels of objects accept too
+        accepts = getattr(self.kernel_, "accepts_arrays", False)
+        compares = "vectors" if accepts else self.kernel_.compares
+        rows = validate_dask_rows(X, compares, estimator=self, reset=False)
         call = partial(_call_method, self._for_workers(), method.__name__, args, kwargs)
         return passes.map(call, rows)
 

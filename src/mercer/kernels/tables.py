@@ -180,6 +180,7 @@ class Table(Kernel):
     """
 
     compares: ClassVar[Kind] = "objects"
+    accepts_arrays: ClassVar[bool] = True  # of numbers, such as the chunks of a Dask array
 
     def __init__(
         self,

@@ -25,11 +25,13 @@ from mercer.data.points import (
 from mercer.decomposition.base import KernelEstimator, own_points
 from mercer.decomposition.statistics import contributions_of_columns, typical_row
 from mercer.errors import ApproximationWarning, warn
-from mercer.kernels import Kernel, Precomputed, as_kernel
-from mercer.novelty.neighbors import regular_rows
+from mercer.kernels import Kernel, Precomputed, Table, as_kernel
+from mercer.kernels.cells import as_array
+from mercer.novelty.conditional import ConditionalDistance
+from mercer.novelty.neighbors import central_rows, regular_rows
 from mercer.novelty.statistics import FittedStatistic, automatic_kernel, fit_statistic
 from mercer.utils.estimators import all_or_nothing
-from mercer.utils.frames import as_frame, is_frame, is_mixed_table
+from mercer.utils.frames import as_frame, as_numbers, is_frame, is_mixed_table
 from mercer.utils.quantiles import Calibration
 from mercer.utils.types import Array
 from mercer.utils.validation import check_choice, check_integer, check_real
@@ -40,6 +42,7 @@ __all__ = ["KernelNovelty"]
 _STATISTICS = (
     "auto",
     "neighbors",
+    "conditional",
     "mahalanobis",
     "density",
     "mixture",
@@ -77,11 +80,10 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         Fraction of normal rows that ``predict`` marks as abnormal.
     calibration : {"auto", "split"}
         Where the p-values come from. "auto" uses all rows: statistics of training rows are
-        leave-one-out values (by a formula for "neighbors", "mahalanobis", "density" and
-        "mixture" with one component, from fits to nine tenths of the rows for the others). "split"
-        fits the
-        statistic to half of the rows and calibrates on the other half. Its false alarm rate is
-        exact in finite samples: between α - 1/(n_cal + 1) and α on average.
+        leave-one-out values (by a formula for "neighbors", "conditional", "mahalanobis", "density"
+        and "mixture" with one component, from fits to nine tenths of the rows for the others).
+        "split" fits the statistic to half of the rows and calibrates on the other half. Its false
+        alarm rate is exact in finite samples: between α - 1/(n_cal + 1) and α on average.
     robust : bool or "auto"
         Whether the statistic is fitted without the tenth of the rows that is farthest from its
         nearest neighbors, since training rows may contain anomalies. These rows take part in the
@@ -110,13 +112,16 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         ``decision_function(X) = score_samples(X) - offset_``.
     typical_row_ : array or Series
         Medians of numeric columns, most frequent values of other columns; used by ``explain``.
-        None for data without columns.
+        None for data without columns, and for "conditional".
 
     Notes
     -----
     =============== ============================================================================
     "neighbors"     squared distance to the k-th nearest training row in the metric of the
                     kernel; k is 2 % of the rows, at least 10, and 5 if ``robust=False``
+    "conditional"   for every column of a table the squared Mahalanobis distance from what the other
+                    columns predict, added up: rows whose cells do not fit together. For an array, a
+                    table without names, and for data frames with any types of columns
     "mahalanobis"   Mahalanobis distance with the shrunk covariance of Ledoit and Wolf; vectors
                     only, the kernel is not used
     "density"       negative logarithm of the Parzen density; bandwidth "auto" by leave-one-out
@@ -219,7 +224,8 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         counts = multiplicities(everywhere)[calibrating]
         ratios = None if rows.ratios is None else rows.ratios[calibrating]
         self._calibrate(np.concatenate(scores), counts, ratios)
-        self.typical_row_ = typical_row(points, everywhere)
+        is_conditional = isinstance(self._statistic, ConditionalDistance)
+        self.typical_row_ = None if is_conditional else typical_row(points, everywhere)
         return self
 
     def _calibrate(self, scores: Array, counts: Array, ratios: Array | None) -> None:
@@ -258,9 +264,15 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
                     "the kernel as a subclass of mercer.kernels.Kernel."
                 )
             compared = kernel
-        elif not passes_for(X).is_chunked:
+        if not passes_for(X).is_chunked:
             X = as_frame(X)
-            compared = "objects" if is_mixed_table(X) else "vectors"
+            if self._kernel_by_rule:
+                is_table = self.statistic == "conditional" or is_mixed_table(X)
+                compared = "objects" if is_table else "vectors"
+            if self.statistic == "conditional":
+                X = _as_table(X)
+        elif isinstance(compared, Table):  # chunks are arrays of numbers
+            compared = "vectors"
         points = own_points(validate_points(X, compared, estimator=self), X)
         most = int(self.max_samples) + _MAX_CALIBRATION_ROWS
         return _Rows.of(points, sample_weight, calibration_weight, most, rng)
@@ -269,6 +281,8 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         """Return the indices of the rows for the statistic, and of other calibration rows."""
         most = n if self.calibration == "auto" else (n + 1) // 2
         size = min(most, int(self.max_samples))
+        if self.statistic == "conditional":  # the cost is proportional to the number of rows
+            size = min(most, int(self.max_samples) + _MAX_CALIBRATION_ROWS)
         if self.statistic in _DECOMPOSED:
             size = min(size, _MAX_DECOMPOSED)
         if size == n:
@@ -299,13 +313,21 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
     def _is_robust(self, sample: Sample) -> bool:
         if self.robust == "auto":
             many = (sample.points.dimension or 0) > _MANY_COLUMNS
+            if self.statistic_ == "conditional":
+                return False
             return not (many and self.statistic_ == "mahalanobis")
         if not isinstance(self.robust, bool | np.bool_):
             raise ValueError(f"robust={self.robust!r} must be True, False or 'auto'.")
         return bool(self.robust)
 
     def _fit_statistic(self, sample: Sample) -> FittedStatistic:
-        regular = regular_rows(sample) if self._is_robust(sample) else None
+        regular = None
+        if self._is_robust(sample):
+            if self.statistic_ == "conditional":
+                own = ConditionalDistance.fit(sample)[1]
+                regular = central_rows(own, sample.multiplicities)
+            else:
+                regular = regular_rows(sample)
         is_scaled = self._kernel_by_rule and sample.points.kind == "vectors"
         return fit_statistic(self.statistic_, sample, regular, self.n_components, is_scaled)
 
@@ -323,6 +345,10 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         return found
 
     # --- scoring --------------------------------------------------------------------------------
+
+    def _validate_new(self, X: Any) -> Points:
+        check_is_fitted(self)
+        return super()._validate_new(_as_table(X) if self.statistic_ == "conditional" else X)
 
     @rowwise
     def score_samples(self, X: Any) -> Array:
@@ -393,11 +419,12 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         return passes.map(partial(_p_values, self._calibration), scores, weight)
 
     def explain(self, X: Any) -> Any:
-        """Return the contribution of each column to the statistic.
+        """Return which columns make a row abnormal.
 
-        Entry (i, j) is the statistic of row i minus its value with column j replaced by its typical
-        value (``typical_row_``): large if that column makes the row abnormal. The entries of a row
-        need not sum to its statistic.
+        For ``statistic="conditional"`` these are cells: how far each is from what the other cells
+        of its row predict, and what was expected. For other statistics, entry (i, j) is the
+        statistic of row i minus its value with column j replaced by its typical value
+        (``typical_row_``).
 
         Parameters
         ----------
@@ -405,10 +432,37 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
 
         Returns
         -------
+        data frame with a row for each cell
+            For ``statistic="conditional"``, in the order of the rows of X, and of each row the cell
+            with the largest contribution first: ``row`` (its label in the index of X, or its
+            position), ``column``, ``observed``, ``expected``, ``contribution`` (the contributions
+            of a row add up to its statistic), and for categories ``probability`` and
+            ``expected_probability``, those of the observed and of the expected value given the
+            other cells (NaN for other columns). Missing values are None.
         array of shape (m, d), or data frame if X is one
+            For other statistics. The entries of a row need not sum to its statistic.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd
+        >>> from mercer import KernelNovelty
+        >>> rng = np.random.default_rng(0)
+        >>> kind = rng.choice(["cat", "horse"], 300)
+        >>> weight = np.where(kind == "cat", 4.0, 500.0) * rng.uniform(0.8, 1.2, 300)
+        >>> frame = pd.DataFrame({"kind": kind, "weight": weight.round(1)})
+        >>> model = KernelNovelty(statistic="conditional").fit(frame)
+        >>> found = model.explain(pd.DataFrame({"kind": ["cat"], "weight": [480.0]}))
+        >>> found[["column", "observed", "expected", "probability"]].round(1)
+           column observed  expected  probability
+        0  weight    480.0  7.643237          NaN
+        1    kind      cat     horse          0.0
         """
         points = self._validate_new(X)
         points.require_dense("explain")
+        if isinstance(self._statistic, ConditionalDistance):
+            X = as_frame(X)
+            labels = X.index.to_numpy() if is_frame(X) else np.arange(points.n)
+            return self._statistic.explain(points, labels)
         if self.typical_row_ is None:
             raise ValueError("explain needs data with columns: an array or a data frame.")
         result = contributions_of_columns(self._statistic, points, self.typical_row_)
@@ -425,6 +479,12 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = False
         return tags
+
+
+def _as_table(X: Any) -> Any:
+    """Return a data frame, an array, or a Dask collection."""
+    X = as_frame(X)
+    return X if is_frame(X) or passes_for(X).is_chunked else as_array(as_numbers(X))
 
 
 def _p_values(calibration: Calibration, scores: Array, weight: Array | None) -> Array:

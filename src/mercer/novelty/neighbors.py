@@ -14,7 +14,7 @@ from mercer.kernels import Categorical, Gaussian, Kernel, Laplacian, Matern, On,
 from mercer.utils.pairwise import row_ranges
 from mercer.utils.types import Array
 
-__all__ = ["NeighborDistance", "nth_smallest", "regular_rows"]
+__all__ = ["NeighborDistance", "central_rows", "nth_smallest", "regular_rows"]
 
 _BLOCK = 2**20  # kernel values per block
 _CHUNK = 2**16  # rows that are prepared at a time
@@ -161,7 +161,11 @@ def _has_positive_values(kernel: Kernel) -> bool:
 def regular_rows(sample: Sample) -> Array:
     """Return the mask of the rows without the tenth that is farthest from its neighbors."""
     _, scores = NeighborDistance.fit(sample)
-    weights = sample.multiplicities
+    return central_rows(scores, sample.multiplicities)
+
+
+def central_rows(scores: Array, weights: Array) -> Array:
+    """Return the mask of the rows without the tenth that has the largest scores."""
     order = np.argsort(scores, kind="stable")
     reached = np.cumsum(weights[order]) >= 0.9 * (1 - _ROUNDING) * weights.sum()
     largest = scores[order][int(np.argmax(reached))]

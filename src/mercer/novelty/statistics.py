@@ -19,8 +19,9 @@ from mercer.data.points import Points, Sample
 from mercer.decomposition.statistics import FeatureDistance
 from mercer.eigen.decompose import Spectrum, decompose
 from mercer.errors import IdentifiabilityWarning, suppress_warnings
-from mercer.kernels import Gaussian, Kernel, table_kernel
+from mercer.kernels import Gaussian, Kernel, Table, table_kernel
 from mercer.mixture import MercerMixture
+from mercer.novelty.conditional import ConditionalDistance
 from mercer.novelty.density_scores import NegativeLogDensity
 from mercer.novelty.mahalanobis import (
     Mahalanobis,
@@ -59,6 +60,8 @@ def fit_statistic(
             ratios = leave_one_out_scale_ratios(X, weights, column_scales(X, weights))
         few = 5.0 if regular is None else None  # all rows are normal: closer neighbors suffice
         return NeighborDistance.fit(sample, regular, ratios, few)
+    if name == "conditional":
+        return ConditionalDistance.fit(sample, regular)
     if name == "mahalanobis":
         return Mahalanobis.fit(sample, regular)
     if name == "density":
@@ -79,6 +82,8 @@ def fit_statistic(
 
 def automatic_kernel(statistic: str, points: Points, weights: Array | None) -> Kernel:
     """Return a kernel per column for tables, otherwise a Gaussian kernel of scaled columns."""
+    if statistic == "conditional":
+        return fit_kernel(Table(), points, weights)
     if points.kind == "objects":
         return table_kernel(points.data)
     X = points.data.astype(np.float64)

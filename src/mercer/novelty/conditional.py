@@ -1,0 +1,194 @@
+r"""How unusual each cell of a table is, given the other cells of its row.
+
+With the features φ of a :class:`mercer.kernels.Table`, a block φ_j for each of the d columns, let μ
+be their mean, S their scatter around it, W the total weight of the rows, p the number of features,
+and
+
+.. math:: C = \frac{S + \kappa\, t I}{W + \kappa}, \quad t = d / p, \quad Q = C^{-1}, \quad
+          r = Q (\varphi(x) - \mu).
+
+This is the covariance of the rows and of κ = 10 further ones, uncorrelated, with the mean square t
+of all features. By the inverse of a partitioned matrix, the residual of block j in the linear
+regression on all other blocks is
+
+.. math:: \varphi_j - E[\varphi_j \mid \text{others}] = Q_{jj}^{-1} r_j,
+
+and its covariance is :math:`Q_{jj}^{-1}`. So :math:`t_j = r_j' Q_{jj}^{-1} r_j` is the squared
+Mahalanobis distance of column j given the others. For normal features, minus half the sum of the
+t_j is the logarithm of the pseudo-likelihood :math:`\prod_j p(\varphi_j \mid \text{others})`, up to
+a constant.
+
+**Leave-one-out values.** With :math:`N = (S + \kappa t I)^{-1}`, :math:`\delta = \varphi(x_i) -
+\mu`, :math:`u = N \delta`, :math:`q = \delta' u`, :math:`g_j = u_j' N_{jj}^{-1} u_j`, the statistic
+is :math:`t_j = (W + \kappa) g_j`. Without one unit of row i, the difference from the mean is
+:math:`b \delta` with :math:`b = W / (W - 1)`, and the scatter :math:`S - b \delta \delta'`. By
+Sherman and Morrison, with :math:`h = 1 - b q`,
+
+.. math:: t_{j, -i} = (W - 1 + \kappa)\, \frac{b^2 g_j}{h (h + b g_j)}.
+
+The features themselves (ranks, categories and their probabilities) are those of all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from mercer.data.points import Points, Sample
+from mercer.kernels import Table
+from mercer.utils.pairwise import row_ranges
+from mercer.utils.types import Array
+
+__all__ = ["ConditionalDistance", "shrunk_moments"]
+
+_PRIOR_ROWS = 10.0  # κ; 3 and 20 change the mean AUROC on the open tables by less than .002
+_CHUNK = 2**22  # features that are in memory at a time
+
+
+@dataclass(frozen=True, eq=False)
+class ConditionalDistance:
+    """Squared distance of every column from its expectation given the other columns, added up.
+
+    ``precision`` is Q; its rows and those of ``mean`` are in the order of ``kernel.blocks``.
+    """
+
+    kernel: Table
+    mean: Array
+    precision: Array
+    total: float
+
+    @classmethod
+    def fit(cls, sample: Sample, regular: Array | None = None) -> tuple[Self, Array]:
+        """Fit mean and covariance to the (regular) rows of a sample, chunk by chunk."""
+        kernel, weights = sample.kernel, sample.multiplicities
+        if not isinstance(kernel, Table):
+            raise ValueError(
+                f"statistic='conditional' compares the columns of a table, and {kernel!r} has no "
+                "features of columns. Use kernel='auto' or mercer.kernels.Table()."
+            )
+        kept = weights if regular is None else np.where(regular, weights, 0.0)
+        mean, covariance = shrunk_moments(kernel, sample.points, kept)
+        model = cls(kernel, mean, _inverse(covariance), float(kept.sum()))
+        own = np.empty(sample.points.n)
+        for rows, distances in model._distances(sample.points, kept > 0):
+            own[rows] = distances.sum(axis=1)
+        return model, own
+
+    def __call__(self, points: Points) -> Array:
+        """Return the statistic of every row."""
+        found = np.empty(points.n)
+        for rows, distances in self._distances(points):
+            found[rows] = distances.sum(axis=1)
+        return found
+
+    def distances(self, points: Points) -> Array:
+        """Return the squared distance of every row and column, of shape (n, d)."""
+        parts = [distances for _, distances in self._distances(points)]
+        return np.concatenate(parts)
+
+    def expected(self, points: Points) -> Array:
+        """Return the expected features of every column given the others, of shape (n, p)."""
+        features = self.kernel.features(points.data)
+        solved = (features - self.mean) @ self.precision
+        for at, inverse in zip(self._slices(), self._block_inverses(), strict=True):
+            features[:, at] -= solved[:, at] @ inverse
+        return features
+
+    def _distances(self, points: Points, own: Array | None = None) -> Iterator[tuple[slice, Array]]:
+        """Yield ranges of rows with the squared distances of their columns.
+
+        ``own``: mask of the rows of the fit, whose distances are leave-one-out values.
+        """
+        slices, inverses = self._slices(), self._block_inverses()
+        for rows, features in _features(self.kernel, points):
+            centered = features - self.mean
+            solved = centered @ self.precision
+            found = np.column_stack(
+                [
+                    np.einsum("ij,ij->i", solved[:, at] @ inverse, solved[:, at])
+                    for at, inverse in zip(slices, inverses, strict=True)
+                ]
+            )
+            found = np.maximum(found, 0)  # up to rounding error
+            if own is not None and self.total > 1:
+                at = own[rows]
+                whole = np.einsum("ij,ij->i", solved[at], centered[at])
+                found[at] = self._leave_one_out(found[at], whole)
+            yield rows, found
+
+    def _leave_one_out(self, distances: Array, whole: Array) -> Array:
+        """Return the distances of rows of the fit, each from a fit without one unit of the row.
+
+        ``whole``: squared Mahalanobis distances, ``(W + κ) q``.
+        """
+        size = self.total + _PRIOR_ROWS
+        b = self.total / (self.total - 1)
+        g = distances / size
+        # rounding errors must not make 1 - leverage zero or negative
+        h = np.maximum(1 - b * whole / size, 1e-12)[:, None]
+        return np.asarray((size - 1) * b**2 * g / (h * (h + b * g)))
+
+    def _slices(self) -> list[slice]:
+        return [at for _, at in self.kernel.blocks]
+
+    def _block_inverses(self) -> list[Array]:
+        """Return ``Q_jj⁻¹`` of every column: its covariance given the others."""
+        return [np.linalg.inv(self.precision[at, at]) for at in self._slices()]
+
+    def explain(self, points: Points, labels: Array) -> Any:
+        """Return a data frame of the cells, as described in :meth:`mercer.KernelNovelty.explain`.
+
+        ``labels``: of the rows.
+        """
+        import pandas as pd
+
+        expected, distances = self.expected(points), self.distances(points)
+        parts = []
+        for j, column in enumerate(self.kernel.columns or ()):
+            block = expected[:, self.kernel.blocks[j][1]]
+            observed, likely = column.cells(points.data), column.expected(block)
+            part = {
+                "row": np.arange(points.n),
+                "column": column.name,
+                "observed": pd.Series(observed, dtype=object),
+                "expected": pd.Series(likely, dtype=object),
+                "contribution": distances[:, j],
+                "probability": column.probabilities(block, observed),
+                "expected_probability": column.probabilities(block, likely),
+            }
+            parts.append(pd.DataFrame(part))
+        order = ["row", "contribution"]
+        found = pd.concat(parts).sort_values(order, ascending=[True, False], kind="stable")
+        return found.assign(row=labels[found["row"]]).reset_index(drop=True)
+
+
+def shrunk_moments(kernel: Table, points: Points, weights: Array) -> tuple[Array, Array]:
+    """Return the mean μ and the covariance C of the features of points with multiplicities."""
+    p, total = kernel.blocks[-1][1].stop, float(weights.sum())
+    mean, scatter = np.zeros(p), np.zeros((p, p))
+    for rows, features in _features(kernel, points):
+        mean += weights[rows] @ features
+    mean /= total
+    for rows, features in _features(kernel, points):
+        centered = (features - mean) * np.sqrt(weights[rows])[:, None]
+        scatter += centered.T @ centered
+    scatter[np.diag_indices(p)] += _PRIOR_ROWS * len(kernel.blocks) / p
+    return mean, scatter / (total + _PRIOR_ROWS)
+
+
+def _features(kernel: Table, points: Points) -> Iterator[tuple[slice, Array]]:
+    """Yield the features of ranges of rows."""
+    for rows in row_ranges(points.n, _CHUNK // kernel.blocks[-1][1].stop):
+        yield rows, kernel.features(points.take(rows).data)
+
+
+def _inverse(covariance: Array) -> Array:
+    """Return the inverse; features that are constant in training are uncorrelated with others."""
+    inverse = np.diag(1 / np.diag(covariance))
+    correlated = np.flatnonzero(np.count_nonzero(covariance, axis=0) > 1)
+    some = np.ix_(correlated, correlated)
+    inverse[some] = np.linalg.inv(covariance[some])
+    return np.asarray((inverse + inverse.T) / 2)
