@@ -9,6 +9,7 @@ closed forms too.
 
 from __future__ import annotations
 
+from mercer.information.dependence import ColumnDependence, column_dependence
 from mercer.information.divergence import (
     DensityDistance,
     cauchy_schwarz_divergence,
@@ -32,10 +33,12 @@ from mercer.information.potential import (
 from mercer.information.samples import log_normalizer
 
 __all__ = [
+    "ColumnDependence",
     "DensityDistance",
     "EntropyBounds",
     "MatrixEntropies",
     "cauchy_schwarz_divergence",
+    "column_dependence",
     "diversity_gradient",
     "entropy_terms",
     "feature_variance",

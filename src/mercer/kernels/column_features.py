@@ -78,6 +78,11 @@ class ColumnFeatures(ABC):
         """Return the probability of each observed cell for expected features; NaN if undefined."""
         return np.full(len(block), np.nan)
 
+    @property
+    @abstractmethod
+    def cell_weights(self) -> Array:
+        """Weights of the squared features in the variation of the cells, of shape (width,)."""
+
     def __call__(self, X: Any) -> Array:
         """Return the block of a table, of shape (n, width)."""
         return self.factor * self.raw(X)
@@ -185,6 +190,11 @@ class NumberFeatures(_WithMissing):
         """Value, cosines, indicator of missing values."""
         return 2 + self.n_functions
 
+    @property
+    def cell_weights(self) -> Array:
+        """The value alone."""
+        return np.eye(1, self.width)[0]
+
     def raw(self, X: Any) -> Array:
         """Return value, cosines and indicator."""
         return self._raw(numbers_of_column(X, find_column(X, self.name)))
@@ -283,6 +293,14 @@ class CategoryFeatures(ColumnFeatures):
         """Number of indicators."""
         return len(self.values)
 
+    @property
+    def cell_weights(self) -> Array:
+        """Probabilities, so that indicators count with the variance p (1 - p)."""
+        squares = self.values**2
+        weights = np.where(squares > 0, 1 / np.where(squares > 0, squares, 1), 0.0)
+        weights[-1] = 0.0
+        return weights
+
     def raw(self, X: Any) -> Array:
         """Return the indicators."""
         return self._raw(*column_of(X, find_column(X, self.name)))
@@ -360,6 +378,11 @@ class LandmarkFeatures(_WithMissing):
     def width(self) -> int:
         """Number of landmarks, and the indicator."""
         return self.root.shape[1] + 1
+
+    @property
+    def cell_weights(self) -> Array:
+        """All features alike, without the indicator."""
+        return np.r_[np.ones(self.root.shape[1]), 0.0]
 
     def raw(self, X: Any) -> Array:
         """Return kernel features and indicator."""

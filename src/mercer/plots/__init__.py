@@ -14,7 +14,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "embedding": "EmbeddingDisplay",
         "functions": "DensityDisplay EigenfunctionDisplay",
         "monitoring": "MonitoringDisplay",
-        "results": "DiversityDisplay EffectDisplay",
+        "results": "DependenceDisplay DiversityDisplay EffectDisplay",
         "spectrum": "GramDisplay SpectrumDisplay",
     },
 )

@@ -1,21 +1,22 @@
-"""Plots of results: effects of degree and centering (see :mod:`mercer.population`), diversity."""
+"""Plots of results: effects of degree and centering, diversity, dependence between columns."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
 from mercer.plots.style import MUTED, PALETTE, new_axes, new_panels
-from mercer.utils.formatting import format_order
+from mercer.utils.formatting import format_order, shorten
 
 if TYPE_CHECKING:
     from mercer.diversity import Diversity
+    from mercer.information import ColumnDependence
     from mercer.population import CenteringEffect, DegreeEffect
 
-__all__ = ["DiversityDisplay", "EffectDisplay"]
+__all__ = ["DependenceDisplay", "DiversityDisplay", "EffectDisplay"]
 
 _MEASURES = {
     "separation": "class separation",
@@ -204,3 +205,90 @@ class DiversityDisplay:
         ax.set_xlabel("mode, by entropy term" if by_term else "mode, by eigenvalue")
         ax.xaxis.get_major_locator().set_params(integer=True, nbins=12)
         ax.set_ylabel("share of V")
+
+
+class DependenceDisplay:
+    """Heat map of the dependence between columns, with dependent columns next to each other.
+
+    Parameters
+    ----------
+    result : ColumnDependence
+        From :func:`mercer.information.column_dependence`.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    image_ : matplotlib collection
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.information import column_dependence
+    >>> from mercer.plots import DependenceDisplay
+    >>> X = np.random.default_rng(0).normal(size=(100, 4))
+    >>> display = DependenceDisplay.from_result(column_dependence(X))
+    >>> display.image_.get_array().shape
+    (4, 4)
+    """
+
+    def __init__(self, result: ColumnDependence) -> None:
+        self.result = result
+
+    @classmethod
+    def from_result(cls, result: ColumnDependence, **options: Any) -> Self:
+        """Plot a result; options are passed to :meth:`plot`."""
+        return cls(result).plot(**options)
+
+    def plot(
+        self, ax: Any = None, *, kind: Literal["total", "direct"] = "total", max_columns: int = 30
+    ) -> Self:
+        """Draw the heat map.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None
+            None for a new figure.
+        kind : {"total", "direct"}
+            Fractions that columns predict of each other alone, or in addition to the others; of
+            each pair the larger one of both directions.
+        max_columns : int
+            With more columns, those that the others predict best are drawn.
+        """
+        if kind not in ("total", "direct"):
+            raise ValueError(f"kind={kind!r} must be 'total' or 'direct'.")
+        found = self.result
+        shown = np.argsort(-found.predicted, kind="stable")[:max_columns]
+        order = [i for i in found.order.tolist() if i in set(shown.tolist())]
+        values = found.total if kind == "total" else found.direct
+        values = np.maximum(values, values.T)[np.ix_(order, order)]
+        np.fill_diagonal(values, np.nan)
+        if ax is None:
+            side = 2.2 + 0.33 * len(order)
+            ax = new_axes(1, (side + 0.8, side))[0]
+        self.ax_, self.figure_ = ax, ax.figure
+        self.image_ = ax.pcolormesh(values, vmin=0, vmax=1, cmap="Blues", edgecolor="none")
+        ax.invert_yaxis()
+        ax.set_aspect("equal")
+        names = [shorten(str(found.columns[i]), 18) for i in order]
+        centers = np.arange(len(order)) + 0.5
+        ax.set_xticks(centers, names, rotation=90)
+        ax.set_yticks(centers, names)
+        ax.tick_params(length=0)
+        ax.spines[:].set_visible(False)
+        if len(order) <= 16:
+            self._write_values(values)
+        return self
+
+    def _write_values(self, values: Any) -> None:
+        for i, j in zip(*np.nonzero(np.nan_to_num(values) >= 0.1), strict=True):
+            color = "white" if values[i, j] > 0.55 else "black"
+            self.ax_.text(
+                j + 0.5,
+                i + 0.5,
+                f"{100 * values[i, j]:.0f}",
+                ha="center",
+                va="center",
+                color=color,
+                fontsize="small",
+            )
