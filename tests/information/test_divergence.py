@@ -87,6 +87,47 @@ def test_divergence_is_infinite_where_the_second_density_is_zero():
     assert_allclose(kullback_leibler(Uniform(0, 0.5), Uniform(0, 1)).value, np.log(2), rtol=1e-12)
 
 
+def test_divergence_at_points_equals_its_formula(rng, X):
+    p, q, points = (
+        Normal(0),
+        ParzenDensity(kernel=Gaussian(0.3)).fit(X),
+        rng.uniform(-3, 3, (50, 1)),
+    )
+    masses, others = stats.norm.pdf(points[:, 0]), np.exp(q.score_samples(points))
+    masses, others = masses / masses.sum(), others / others.sum()
+    found = kullback_leibler(p, q, points=points)
+    assert_allclose(found.value, sum(masses * np.log(masses / others)), rtol=1e-12)
+    assert found.method == "points"
+    assert 0 < found.error < 1e-13
+    assert_allclose(kullback_leibler(p, q, points=points[::-1]).value, found.value, rtol=1e-12)
+
+
+def test_divergence_at_many_points_tends_to_that_of_the_restricted_densities():
+    """Of N(0, 1) and N(1, 1) on [-1, 2], by a sum over midpoints and by quadrature."""
+    from scipy.integrate import quad
+
+    p, q = stats.norm(0), stats.norm(1)
+    masses = [quad(one.pdf, -1, 2)[0] for one in (p, q)]
+
+    def integrand(x):
+        return p.pdf(x) / masses[0] * (p.logpdf(x) - q.logpdf(x) - np.log(masses[0] / masses[1]))
+
+    midpoints = np.linspace(-1, 2, 2001)[:-1, None] + 0.00075
+    found = kullback_leibler(Normal(0), Normal(1), points=midpoints)
+    assert_allclose(found.value, quad(integrand, -1, 2)[0], rtol=1e-5)
+
+
+def test_divergence_at_points_where_a_density_is_zero():
+    left, right = Uniform(0, 1), Uniform(0, 3)
+    assert kullback_leibler(left, right, points=[[0.5], [0.7], [2.0]]).value == pytest.approx(
+        np.log(1.5)
+    )
+    assert kullback_leibler(right, left, points=[[0.5], [2.0]]).value == np.inf
+    with raises(ValueError, "0 at all 2 points"):
+        kullback_leibler(left, right, points=[[2.0], [2.5]])
+    assert kullback_leibler(left, left, points=[[0.2], [5.0]]).value == 0
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_divergence_by_sampling(seed, X):
     parzen = ParzenDensity(kernel=Gaussian(0.7)).fit(X)

@@ -18,18 +18,10 @@ def verdicts(paper, table):
     return {row.item: row.verdict for row in make(True).rows}
 
 
-@pytest.mark.parametrize("way", ["grid", "uniform"])
-def test_girolami_mixture_has_the_smaller_divergence(way):
-    """At the published variance of 0.1, the mixture (the true model) has the smaller divergence."""
-    found = girolami_2002.divergences(seeds=2, variances=[0.1], way=way)[0.1]
-    series, mixture = found.mean(axis=0)
-    assert 0 < mixture < series < 0.3
-
-
-def test_girolami_claim_that_the_series_is_closer_does_not_reproduce():
+def test_girolami_divergences_agree_with_the_printed_ones():
     found = verdicts(girolami_2002, "Divergence")
-    closer = [verdict for item, verdict in found.items() if item.startswith("closer")]
-    assert closer == ["does not reproduce"] * 2
+    printed = [verdict for verdict in found.values() if verdict != "not printed"]
+    assert printed == ["agrees"] * 6
 
 
 @pytest.mark.parametrize("paper", [girolami_2002, paiva_2006])
