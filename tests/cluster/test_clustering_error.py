@@ -39,6 +39,24 @@ def test_points_of_unmatched_clusters_count_as_errors():
     assert clustering_error([0, 0, 0, 0], [0, 0, 1, 2]) == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_majority_error_counts_each_cluster_as_its_most_frequent_class(seed):
+    draw = np.random.default_rng(seed)
+    truth, labels = draw.integers(4, size=60), draw.integers(-1, 3, size=60)
+    right = 0
+    for cluster in set(labels.tolist()) - {-1}:
+        members = truth[labels == cluster].tolist()
+        right += max(members.count(k) for k in members)
+    found = clustering_error(truth, labels, matching="majority")
+    assert found == pytest.approx(1 - right / 60)
+    assert found <= clustering_error(truth, labels)
+
+
+def test_unknown_matching_raises():
+    with raises(ValueError, "'purity'", "'majority'"):
+        clustering_error([0, 1], [0, 1], matching="purity")
+
+
 def test_lengths_must_agree():
     with raises(ValueError, "(3,)", "(2,)"):
         clustering_error([0, 0, 1], [0, 1])

@@ -163,6 +163,9 @@ def test_invalid_input_raises(X):
     with raises(ValueError, "metric='cosine'", "'angular'", "'euclidean'"):
         kernel_pca_clustering(X, 2, metric="cosine")
     for cluster in (njw_clustering, kernel_pca_clustering):
+        with raises(ValueError, "init='orthogonal'", "'farthest'"):
+            cluster(X, 2, init="orthogonal")
+    for cluster in (njw_clustering, kernel_pca_clustering):
         with raises(ValueError, "NaN"):
             cluster([[np.nan], [1.0]], 2)
         with raises(ValueError, 3, 2):
@@ -176,6 +179,31 @@ def test_njw_respects_the_memory_budget(rng):
     X = rng.normal(size=(600, 2))
     with config_context(memory=500_000), pytest.raises(MemoryBudgetError):
         njw_clustering(X, 2, kernel=Gaussian(1.0))
+
+
+def naive_lloyd(Z, centers):
+    """K-means from given centers until no label changes."""
+    labels = None
+    while True:
+        before = labels
+        labels = np.array([np.argmin(((z - centers) ** 2).sum(axis=1)) for z in Z])
+        if before is not None and (before == labels).all():
+            return labels
+        centers = np.array([Z[labels == c].mean(axis=0) for c in range(len(centers))])
+
+
+def test_farthest_start_is_step_2_of_the_paper(rng):
+    """The pair of rows with the smallest cosine, then the row with the smallest sum of cosines."""
+    X = rng.normal(size=(40, 2))
+    labels = kernel_pca_clustering(X, 3, kernel=Gaussian(1.0), metric="euclidean", init="farthest")
+    Z = leading_projections(Gaussian(1.0)(X), 3)
+
+    def cosine(i, j):
+        return Z[i] @ Z[j] / np.linalg.norm(Z[i]) / np.linalg.norm(Z[j])
+
+    first, second = min(((i, j) for i in range(40) for j in range(i)), key=lambda p: cosine(*p))
+    third = min(range(40), key=lambda i: cosine(i, first) + cosine(i, second))
+    assert adjusted_rand_score(labels, naive_lloyd(Z, Z[[first, second, third]])) == 1
 
 
 # --- costs and sweeps -----------------------------------------------------------------------------

@@ -8,7 +8,7 @@ parts of a cluster oscillates around 0 within it, and has a small entropy term.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -20,6 +20,7 @@ from mercer.information.samples import fitted_sample
 from mercer.kernels import Kernel
 from mercer.utils.estimators import ignore_underflow
 from mercer.utils.types import Array
+from mercer.utils.validation import check_choice
 
 __all__ = ["ClusterProfile", "cluster_profile", "clustering_cost", "clustering_error"]
 
@@ -183,21 +184,34 @@ def clustering_cost(
     return cost + float(counts[~assigned].sum())
 
 
-def clustering_error(classes: Any, labels: Any) -> float:
-    """Return the fraction of points misclassified under the best matching of clusters to classes.
+def clustering_error(
+    classes: Any, labels: Any, *, matching: Literal["one-to-one", "majority"] = "one-to-one"
+) -> float:
+    r"""Return the fraction of points misclassified under a matching of clusters to classes.
 
+    With :math:`n_{kc}` points of class k in cluster c and n points in total, the error is
+    :math:`1 - \frac1n \max_\pi \sum_c n_{\pi(c) c}` over one-to-one matchings :math:`\pi`, or
+    :math:`1 - \frac1n \sum_c \max_k n_{kc}` if each cluster counts as its most frequent class.
     A point without a cluster (label -1) counts as misclassified.
 
     Parameters
     ----------
     classes, labels : array-like of shape (n,)
+    matching : {"one-to-one", "majority"}
+        "majority" allows several clusters of one class, and is never above "one-to-one". It
+        decreases if clusters are split, so compare it at equal numbers of clusters only.
 
     Examples
     --------
     >>> from mercer.cluster import clustering_error
     >>> clustering_error(["a", "a", "b", "b"], [1, 1, 0, 1])
     0.25
+    >>> clustering_error(["a", "a", "a", "b"], [0, 0, 1, 2])
+    0.25
+    >>> clustering_error(["a", "a", "a", "b"], [0, 0, 1, 2], matching="majority")
+    0.0
     """
+    check_choice(matching, "matching", ("one-to-one", "majority"))
     classes, labels = np.asarray(classes), np.asarray(labels)
     if classes.shape != labels.shape or classes.ndim != 1 or not len(classes):
         raise ValueError(
@@ -207,5 +221,8 @@ def clustering_error(classes: Any, labels: Any) -> float:
     codes, clusters = (np.unique(a, return_inverse=True)[1] for a in (classes, labels))
     counts = np.zeros((codes.max() + 1, clusters.max() + 1))
     np.add.at(counts, (codes, clusters), labels != -1)
-    rows, columns = linear_sum_assignment(-counts)
-    return float(1 - counts[rows, columns].sum() / len(classes))
+    if matching == "majority":
+        right = counts.max(axis=0).sum()
+    else:
+        right = counts[linear_sum_assignment(-counts)].sum()
+    return float(1 - right / len(classes))
