@@ -202,7 +202,9 @@ def test_ratios_are_between_0_and_1(sample):
     assert clustering_error(labels, labels) == 0
     assert clustering_error(labels, (labels + 1) % 3) == 0
     codes = (np.arange(len(sample.X)) % 2).astype(int)
-    score = LeaveOneOutScore.of(sample.X, codes, None, ClassMoments.of(sample.X, codes), 0.1)
+    moments = ClassMoments.of(sample.X, codes)
+    residuals = moments.residuals(sample.X, codes)
+    score = LeaveOneOutScore.of(residuals, codes, None, moments, 0.1)
     assert 0 <= score.error <= 1
     assert 0 <= score.confidence <= 1
     assert score.log_probability >= -np.log(2) - 0.1  # close to that of the priors or better

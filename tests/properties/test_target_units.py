@@ -21,7 +21,7 @@ from tests.properties.strategies import Examples, property_test, samples
 
 REGRESSORS = {
     "components": lambda h: ComponentRegressor(3, kernel=Gaussian(h)),
-    "cross-validation": lambda h: ComponentRegressor("cv", kernel=Gaussian(h), cv=3),
+    "cross-validation": lambda h: ComponentRegressor("cv", kernel=Gaussian(h)),
     "joint": lambda h: JointMixtureRegressor(kernel=Gaussian(h), rank=3),
     "joint density": lambda h: JointMixtureDensity(kernel=Gaussian(h), alpha=0.5, rank=3),
     "two Gaussians": lambda h: JointMixtureRegressor(

@@ -11,9 +11,6 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import (
     GridSearchCV,
-    KFold,
-    LeaveOneOut,
-    StratifiedKFold,
     cross_val_score,
 )
 
@@ -236,34 +233,42 @@ def test_one_component_and_two_rows(model):
 
 
 @both_orders
-def test_cv_of_regression_equals_separate_fits(order, X, y):
-    """The bandwidth is that of all rows; components and coefficients are those of each fold."""
-    folds = KFold(4, shuffle=True, random_state=0)
-    model = ComponentRegressor("cv", kernel=Gaussian(1.0), order=order, cv=folds).fit(X, y)
-    errors = []
-    for train, test in folds.split(X):
-        path = []
-        for k in range(1, len(train) + 1):
-            part = ComponentRegressor(k, kernel=Gaussian(1.0), order=order).fit(X[train], y[train])
-            if part.n_components_ < k or k > 12:
-                break
-            path.append(((part.predict(X[test]) - y[test]) ** 2).mean())
-        errors.append(path)
-    expected = np.mean([path[:12] for path in errors], axis=0)
-    assert_allclose(model.cv_errors_[:12], expected, rtol=1e-5)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_leave_one_out_errors_equal_refits_without_each_row(order, weighted, X, y):
+    """The components are those of all rows; one unit of the weight of a row is removed."""
+    weights = np.arange(1, len(X) + 1) % 3 + 0.5 if weighted else None
+    model = ComponentRegressor("cv", kernel=Gaussian(1.0), order=order)
+    model.fit(X, y, sample_weight=weights)
+    most = ComponentRegressor(40, kernel=Gaussian(1.0), order=order)
+    Z = most.fit(X, y, sample_weight=weights).spectrum_.projections
+    full = np.ones(len(X)) if weights is None else weights
+    for k in (1, 3, 8):
+        errors = []
+        for i in range(len(X)):
+            rest = full.copy()
+            rest[i] -= min(full[i], 1.0)
+            root = np.sqrt(rest)[:, None]
+            design = np.column_stack([np.ones(len(X)), Z[:, :k]])
+            coefficients = np.linalg.lstsq(root * design, root[:, 0] * y, rcond=None)[0]
+            errors.append((design[i] @ coefficients - y[i]) ** 2)
+        expected = np.average(errors, weights=full)
+        assert model.cv_errors_[k - 1] == pytest.approx(expected, rel=1e-6)
     assert model.n_components_ == np.argmin(model.cv_errors_) + 1
-    refit = ComponentRegressor(model.n_components_, kernel=Gaussian(1.0), order=order).fit(X, y)
+    refit = ComponentRegressor(model.n_components_, kernel=Gaussian(1.0), order=order)
+    refit.fit(X, y, sample_weight=weights)
     assert_allclose(model.predict(X), refit.predict(X), atol=1e-8)
 
 
-def test_cv_of_classification_equals_separate_fits(X, labels):
-    model = ComponentClassifier("cv", kernel=Gaussian(1.0), cv=3).fit(X, labels)
-    errors = []
-    for train, test in StratifiedKFold(3).split(X, labels):
-        part = ComponentClassifier(10, kernel=Gaussian(1.0)).fit(X[train], labels[train])
-        errors.append(part.path(X[test], labels[test]))
-    assert_allclose(model.cv_errors_[:10], np.mean(errors, axis=0), atol=1e-12)
-    assert model.n_components_ == np.argmin(model.cv_errors_) + 1
+@both_models
+def test_chosen_number_is_near_the_best_on_new_rows(model):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, size=(600, 2))
+    y = np.sin(2 * X[:, 0]) * X[:, 1] + 0.3 * rng.normal(size=600)
+    target = y if model is ComponentRegressor else y > 0
+    chosen = model().fit(X[:300], target[:300])
+    path = model(100).fit(X[:300], target[:300]).path(X[300:], target[300:])
+    assert path[chosen.n_components_ - 1] < 1.15 * path.min() + 0.02
+    assert path[9] > 1.3 * path[chosen.n_components_ - 1]
 
 
 @both_models
@@ -275,21 +280,18 @@ def test_cv_with_a_precomputed_kernel(model, X, y):
     m = min(len(direct.cv_errors_), len(given.cv_errors_), 15)
     assert_allclose(given.cv_errors_[:m], direct.cv_errors_[:m], rtol=1e-6, atol=1e-9)
     assert_allclose(given.predict(K), direct.predict(X), atol=1e-6)
-    weights = np.arange(len(X)) % 3.0
-    weighted = model("cv", kernel="precomputed").fit(K, target, sample_weight=weights)
-    absent = model("cv", kernel=Gaussian(1.0)).fit(
-        X[weights > 0], target[weights > 0], sample_weight=weights[weights > 0]
-    )
-    m = min(len(weighted.cv_errors_), len(absent.cv_errors_), 15)
-    assert_allclose(weighted.cv_errors_[:m], absent.cv_errors_[:m], rtol=1e-6, atol=1e-9)
 
 
-def test_cv_with_leave_one_out_and_explicit_splits(X, y):
-    X, y = X[:12], y[:12]
-    splits = list(LeaveOneOut().split(X))
-    one = ComponentRegressor("cv", kernel=Gaussian(1.0), cv=LeaveOneOut()).fit(X, y)
-    other = ComponentRegressor("cv", kernel=Gaussian(1.0), cv=splits).fit(X, y)
-    assert_allclose(one.cv_errors_, other.cv_errors_)
+@both_models
+def test_weights_equal_copies_in_the_chosen_number(model, X, y):
+    target = y if model is ComponentRegressor else y > np.median(y)
+    weights = np.arange(len(X)) % 3
+    weighted = model(kernel=Gaussian(1.0)).fit(X, target, sample_weight=weights)
+    copies = np.repeat(np.arange(len(X)), weights)
+    repeated = model(kernel=Gaussian(1.0)).fit(X[copies], target[copies])
+    m = min(len(weighted.cv_errors_), len(repeated.cv_errors_), 15)
+    assert_allclose(weighted.cv_errors_[:m], repeated.cv_errors_[:m], rtol=1e-6, atol=1e-9)
+    assert weighted.n_components_ == repeated.n_components_
 
 
 def test_cv_of_a_low_rank_kernel(X, y):
@@ -297,9 +299,9 @@ def test_cv_of_a_low_rank_kernel(X, y):
     assert len(model.cv_errors_) == 3
 
 
-def test_cv_with_more_folds_than_rows():
-    with raises(ValueError, "n_splits=5"):
-        ComponentRegressor("cv", kernel=Gaussian(1.0)).fit(np.arange(3.0)[:, None], [0, 1, 2])
+@both_models
+def test_cv_of_two_rows(model):
+    assert model().fit([[0.0], [1.0]], [0, 1]).n_components_ >= 1
 
 
 # --- scikit-learn tools -------------------------------------------------------------------------

@@ -284,7 +284,7 @@ def _needs_full_decomposition(case: Case) -> bool:
     if case.suits_one_vector:
         small, part = _SMALL_FOR_LEADING, 1 / 10
     many = _is_large_part(case.request.n_components, case.n, part)
-    return case.dense_fits and (case.n <= small or many)
+    return case.dense_fits and not case.must_approximate and (case.n <= small or many)
 
 
 def _has_affordable_grid(case: Case) -> bool:

@@ -8,13 +8,13 @@ from typing import Any, Literal, Self
 import numpy as np
 from scipy.linalg import solve_triangular
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.points import Points, rowwise
 from mercer.decomposition.base import KernelEstimator
 from mercer.eigen.base import Target, check_order
 from mercer.eigen.decompose import Spectrum, decompose
+from mercer.errors import IdentifiabilityWarning, suppress_warnings
 from mercer.gram import Sample
 from mercer.kernels import Kernel
 from mercer.utils.estimators import all_or_nothing
@@ -24,6 +24,8 @@ from mercer.utils.validation import check_integer
 
 __all__ = ["ComponentClassifier", "ComponentRegressor", "NestedLeastSquares"]
 
+_MAX_COMPONENTS = 100  # that leave-one-out errors compare
+
 
 class _ComponentModel(KernelEstimator):
     """``f(x) = b + Σ_{i ≤ k} c_i z_i(x)`` with z the projections on components of K."""
@@ -32,13 +34,12 @@ class _ComponentModel(KernelEstimator):
 
     def __init__(
         self,
-        n_components: int | Literal["cv"] = 10,
+        n_components: int | Literal["cv"] = "cv",
         *,
         kernel: str | Kernel = "gaussian",
         order: Target = "entropy",
         solver: Any = "auto",
         fit_intercept: bool = True,
-        cv: Any = 5,
         random_state: int | None = None,
     ) -> None:
         self.n_components = n_components
@@ -46,17 +47,20 @@ class _ComponentModel(KernelEstimator):
         self.order = order
         self.solver = solver
         self.fit_intercept = fit_intercept
-        self.cv = cv
         self.random_state = random_state
 
-    def _fit(self, sample: Sample, targets: Array, strata: Array, **attributes: Any) -> Self:
-        """Fit to the columns of ``targets``; ``strata`` stratifies the folds.
+    def _fit(self, sample: Sample, targets: Array, **attributes: Any) -> Self:
+        """Fit to the columns of ``targets``.
 
         All attributes are set at the end, including the ``attributes`` of a subclass.
         """
         errors = None
         if isinstance(self.n_components, str) and self.n_components == "cv":
-            errors = self._cross_validate(sample, targets, strata)
+            with suppress_warnings(IdentifiabilityWarning):  # only some of these are selected
+                spectrum = self._leading(sample, min(_MAX_COMPONENTS, sample.points.n))
+            nested = self._least_squares(spectrum, targets, sample.weights)
+            held_out = nested.leave_one_out(spectrum.projections, targets, sample.weights)
+            errors = self._errors(held_out, targets, sample.weights)
             count = int(np.argmin(errors)) + 1
         else:
             count = self._checked_count(sample.points.n)
@@ -79,7 +83,7 @@ class _ComponentModel(KernelEstimator):
         )
 
     def _checked_count(self, n: int) -> int:
-        remedy = "Or pass 'cv' to choose the number by cross-validation."
+        remedy = "Or pass 'cv' to choose the number by leave-one-out errors."
         return min(check_integer(self.n_components, "n_components", remedy=remedy), n)
 
     def _leading(self, sample: Sample, count: int) -> Spectrum:
@@ -92,21 +96,6 @@ class _ComponentModel(KernelEstimator):
             random_state=self.random_state,
             at_most=True,
         )
-
-    def _cross_validate(self, sample: Sample, targets: Array, strata: Array) -> Array:
-        """Return the mean error on held-out folds for every number of components."""
-        splitter = check_cv(self.cv, strata, classifier=isinstance(self, ClassifierMixin))
-        rows = np.arange(sample.points.n)
-        paths = []
-        for train, test in splitter.split(rows, strata):
-            part = sample.take(train)
-            spectrum = self._leading(part, min(100, len(train)))
-            model = self._least_squares(spectrum, targets[train], part.weights)
-            Z = spectrum.project(sample.points_for(test, train))
-            weights = None if sample.weights is None else sample.weights[test]
-            paths.append(self._errors(model.path(Z), targets[test], weights))
-        shortest = min(map(len, paths))
-        return np.mean([path[:shortest] for path in paths], axis=0)
 
     def _errors(self, predictions: Array, targets: Array, weights: Array | None) -> Array:
         """Return the mean error for each number of components."""
@@ -129,8 +118,8 @@ class ComponentRegressor(RegressorMixin, _ComponentModel):  # type: ignore[misc]
     Parameters
     ----------
     n_components : int or "cv"
-        Number of components (fewer if K has a smaller rank), or "cv": up to 100, chosen by
-        cross-validation.
+        Number of components (fewer if K has a smaller rank). "cv" chooses up to 100 by their
+        leave-one-out error, with the components of all rows.
     kernel : str or Kernel
         The bandwidth "auto" is Silverman's rule for at most three columns, and the median distance
         divided by √2 for more.
@@ -138,8 +127,6 @@ class ComponentRegressor(RegressorMixin, _ComponentModel):  # type: ignore[misc]
         Order of the components (of the uncentered K).
     solver : str or solver
     fit_intercept : bool
-    cv : int, splitter or iterable
-        Folds for ``n_components="cv"``.
     random_state : int or None
         Seed of the solver's random start.
 
@@ -149,7 +136,7 @@ class ComponentRegressor(RegressorMixin, _ComponentModel):  # type: ignore[misc]
     intercept_ : array of shape (n_targets,)
     n_components_ : int
     cv_errors_ : array
-        Mean squared error on held-out folds for 1, 2, … components, after "cv".
+        Leave-one-out mean squared error with 1, 2, … components, after "cv".
     spectrum_ : Spectrum
     kernel_ : Kernel
 
@@ -180,7 +167,7 @@ class ComponentRegressor(RegressorMixin, _ComponentModel):  # type: ignore[misc]
         # squared errors overflow or underflow in some units of y: y is divided by a power of two
         exponent = unit_exponent(columns)
         columns = np.ldexp(columns, -exponent)
-        self._fit(sample, columns, columns[:, 0], _is_vector=targets.ndim == 1)
+        self._fit(sample, columns, _is_vector=targets.ndim == 1)
         self._multiply_targets(exponent)
         return self
 
@@ -227,8 +214,8 @@ class ComponentClassifier(ClassifierMixin, _ComponentModel):  # type: ignore[mis
     Parameters
     ----------
     n_components : int or "cv"
-        Number of components (fewer if K has a smaller rank), or "cv": up to 100, chosen by
-        cross-validation.
+        Number of components (fewer if K has a smaller rank). "cv" chooses up to 100 by their
+        leave-one-out error, with the components of all rows.
     kernel : str or Kernel
         The bandwidth "auto" is Silverman's rule for at most three columns, and the median distance
         divided by √2 for more.
@@ -238,8 +225,6 @@ class ComponentClassifier(ClassifierMixin, _ComponentModel):  # type: ignore[mis
     fit_intercept : bool
         The paper uses no intercept. An intercept changes its curves: on ringnorm, one component is
         then sufficient, in either order.
-    cv : int, splitter or iterable
-        Folds for ``n_components="cv"``.
     random_state : int or None
         Seed of the solver's random start.
 
@@ -250,7 +235,7 @@ class ComponentClassifier(ClassifierMixin, _ComponentModel):  # type: ignore[mis
     intercept_ : array of shape (1 or n_classes,)
     n_components_ : int
     cv_errors_ : array
-        Error rate on held-out folds for 1, 2, … components, after "cv".
+        Leave-one-out error rate with 1, 2, … components, after "cv".
     spectrum_ : Spectrum
     kernel_ : Kernel
 
@@ -267,13 +252,12 @@ class ComponentClassifier(ClassifierMixin, _ComponentModel):  # type: ignore[mis
 
     def __init__(
         self,
-        n_components: int | Literal["cv"] = 10,
+        n_components: int | Literal["cv"] = "cv",
         *,
         kernel: str | Kernel = "gaussian",
         order: Target = "entropy",
         solver: Any = "auto",
         fit_intercept: bool = False,
-        cv: Any = 5,
         random_state: int | None = None,
     ) -> None:
         super().__init__(
@@ -282,7 +266,6 @@ class ComponentClassifier(ClassifierMixin, _ComponentModel):  # type: ignore[mis
             order=order,
             solver=solver,
             fit_intercept=fit_intercept,
-            cv=cv,
             random_state=random_state,
         )
 
@@ -300,7 +283,7 @@ class ComponentClassifier(ClassifierMixin, _ComponentModel):  # type: ignore[mis
         check_order(self.order)
         sample, used = self._validate_with_rows(X, sample_weight)
         classes, codes = encode_classes(class_labels(y, len(used))[used])
-        return self._fit(sample, _coded(codes, len(classes)), codes, classes_=classes)
+        return self._fit(sample, _coded(codes, len(classes)), classes_=classes)
 
     @rowwise
     def decision_function(self, X: Any) -> Array:
@@ -401,12 +384,31 @@ class NestedLeastSquares:
 
     def path(self, Z: Array) -> Array:
         """Return predictions for rows of Z and all k from 1 to K, of shape (K, n, m)."""
+        return self._sums(self._basis(Z)[:, :, None] * self.effects[:, None, :])
+
+    def leave_one_out(self, Z: Array, y: Array, weights: Array | None = None) -> Array:
+        r"""Return predictions for the training rows Z without their own target, as :meth:`path`.
+
+        If one unit of the weight w of a row is removed (all of it if w < 1: u), its residual r
+        becomes :math:`r / (1 - u h)` with its leverage :math:`h = z'(Z'WZ)^{-1}z`.
+        """
+        units = np.ones(len(Z)) if weights is None else np.minimum(weights, 1.0)
+        leverages = units * self._sums(self._basis(Z) ** 2)
+        # a leverage of 1 means that the row alone determines its prediction
+        rest = np.maximum(1 - leverages, np.finfo(np.float64).eps)
+        return np.asarray(y - (y - self.path(Z)) / rest[:, :, None])
+
+    def _basis(self, Z: Array) -> Array:
+        """Return the orthogonal columns for rows of Z, of shape (p, n)."""
         columns = _design(Z, self.intercept)[:, self.kept]
-        basis = solve_triangular(self.triangle, columns.T, trans="T")
-        steps = np.zeros((self.n_columns, len(Z), self.effects.shape[1]))
-        steps[self.kept] = basis[:, :, None] * self.effects[:, None, :]
-        predictions = np.cumsum(steps, axis=0)
-        return np.asarray(predictions[1:] if self.intercept else predictions)
+        return np.asarray(solve_triangular(self.triangle, columns.T, trans="T"))
+
+    def _sums(self, steps: Array) -> Array:
+        """Return sums of the contributions of the first columns, for all k from 1 to K."""
+        every = np.zeros((self.n_columns, *steps.shape[1:]))
+        every[self.kept] = steps
+        sums = np.cumsum(every, axis=0)
+        return np.asarray(sums[1:] if self.intercept else sums)
 
 
 def _design(Z: Array, intercept: bool) -> Array:

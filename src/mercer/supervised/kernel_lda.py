@@ -14,7 +14,7 @@ from mercer.data.points import Points, Sample, rowwise
 from mercer.decomposition.base import KernelEstimator
 from mercer.eigen import Auto
 from mercer.eigen.decompose import Spectrum, decompose
-from mercer.errors import ApproximationWarning, warn
+from mercer.errors import ApproximationWarning, suppress_warnings, warn
 from mercer.kernels import Kernel
 from mercer.supervised.scatter import ClassMoments, Discriminants, LeaveOneOutScore
 from mercer.utils.estimators import all_or_nothing
@@ -30,7 +30,7 @@ from mercer.utils.weights import checked_proportions
 
 __all__ = ["KernelLDA"]
 
-_GRID = np.logspace(-5, 1, 13)
+_GRID = np.logspace(-5, 1, 7)
 
 
 class _Discriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin):  # type: ignore[misc]
@@ -75,8 +75,8 @@ class KernelLDA(_Discriminant, KernelEstimator):
         The bandwidth "auto" is Silverman's rule for at most three columns, and the median distance
         divided by √2 for more.
     regularization : float or "cv"
-        Non-negative. "cv" selects between 1e-5 and 10 by leave-one-out error, then by
-        log-probability; it needs no refits.
+        "cv" selects a power of ten between 1e-5 and 10 by leave-one-out error, then by
+        log-probability; it needs no refits. Or a number that is not negative.
     rank : int or None
         Maximum number of coordinates. None: a quarter of the sample size (at least 10, at most
         300). With more, the estimate of W is poor; with fewer, accuracy decreases. Components with
@@ -84,10 +84,9 @@ class KernelLDA(_Discriminant, KernelEstimator):
     priors : array-like of shape (n_classes,) or None
         Probabilities of ``classes_`` (sorted labels); None for class frequencies.
     solver : str or solver
-        "auto", "dense", "lanczos", "fourier", "nystrom", or a solver object. "auto"
-        uses 1000 landmarks for more than 2000 rows unless Fourier features apply.
-        (:class:`KernelPCA` is still exact at that size. Here only the span of the components
-        matters.)
+        "auto", "dense", "lanczos", "fourier", "nystrom", or a solver object. With more than 1000
+        rows, "auto" uses 1.5 × ``rank`` landmarks unless Fourier features apply, because only the
+        span of the components matters, and not each of them.
 
     Attributes
     ----------
@@ -139,7 +138,7 @@ class KernelLDA(_Discriminant, KernelEstimator):
         n_components: int | None = None,
         *,
         kernel: str | Kernel = "gaussian",
-        regularization: float | Literal["cv"] = 1e-3,
+        regularization: float | Literal["cv"] = "cv",
         rank: int | None = None,
         priors: Any = None,
         solver: Any = "auto",
@@ -171,17 +170,17 @@ class KernelLDA(_Discriminant, KernelEstimator):
             priors = checked_proportions(priors, len(classes), "priors", "classes")
         _warn_of_single_members(classes, codes, sample.passes)
         rank = self._rank_for(sample)
-        # for more rows, hundreds of exact components are slow and separate no better
-        solver = Auto(exact_up_to=2000) if self.solver == "auto" else self.solver
-        spectrum = decompose(sample, "variance", rank, solver=solver, center=True, at_most=True)
+        spectrum = self._decompose(sample, rank)
         rows = sample.passes
         weights = None if sample.weights is None else sample.multiplicities
         Z = rows.persist(spectrum.projections[:, : _n_usable(spectrum)])
         moments = ClassMoments.of(Z, codes, weights, priors, rows=rows)
         _check_variation(moments, spectrum)
         ridges = grid * moments.scale
+        residuals = rows.map(moments.residuals, Z, codes)
         trials = [
-            LeaveOneOutScore.of(Z, codes, weights, moments, ridge, rows=rows) for ridge in ridges
+            LeaveOneOutScore.of(residuals, codes, weights, moments, ridge, rows=rows)
+            for ridge in ridges
         ]
         # ties in the error are broken by likelihood, then by the larger ridge, which comes last
         best = max(range(len(grid)), key=lambda i: (-trials[i].error, trials[i].log_probability, i))
@@ -200,6 +199,17 @@ class KernelLDA(_Discriminant, KernelEstimator):
             "log_probability": np.array([trial.log_probability for trial in trials]),
         }
         return self
+
+    def _decompose(self, sample: Sample, rank: int) -> Spectrum:
+        """Find the coordinates; by default from landmarks, because only their span matters."""
+        if not (isinstance(self.solver, str) and self.solver == "auto"):
+            return decompose(
+                sample, "variance", rank, solver=self.solver, center=True, at_most=True
+            )
+        solver = Auto(exact_up_to=1000, n_landmarks=3 * rank // 2)
+        # the missing trace is not an error of the discriminants
+        with suppress_warnings(*([ApproximationWarning] if sample.kernel.is_psd else [])):
+            return decompose(sample, "variance", rank, solver=solver, center=True, at_most=True)
 
     def _validate_classes(self, X: Any, y: Any, sample_weight: Any) -> tuple[Sample, Array, Array]:
         """Return the sample, its classes, and the class index of every row."""

@@ -123,9 +123,22 @@ class ClassMoments:
         values, vectors = np.linalg.eigh(self.within)
         return np.maximum(values, 0.0), vectors
 
+    @property
+    def aligned_means(self) -> Array:
+        """Means of classes in the principal axes of W."""
+        return np.asarray(self.means @ self._axes[1])
+
+    def residuals(self, Z: Array, codes: Array) -> Array:
+        """Return ``z - m_k`` for rows of class k, in the principal axes of W."""
+        return np.asarray((Z - self.means[codes]) @ self._axes[1])
+
     def whitening(self, ridge: float) -> Array:
-        """Return T with ``T T' = (W + γI)⁻¹``; W is decomposed once for all ridges."""
-        values, vectors = self._axes
+        """Return T with ``T T' = (W + γI)⁻¹``."""
+        return np.asarray(self._axes[1] / np.sqrt(self.variances(ridge)))
+
+    def variances(self, ridge: float) -> Array:
+        """Return the eigenvalues of ``W + γI``; W is decomposed once for all ridges."""
+        values = self._axes[0]
         variances = values + ridge
         if variances[0] <= 1e-12 * variances[-1]:
             raise ValueError(
@@ -134,7 +147,7 @@ class ClassMoments:
                 "ratio of between-class to within-class variance is unbounded. Use a larger "
                 "regularization or a smaller rank."
             )
-        return np.asarray(vectors / np.sqrt(variances))
+        return np.asarray(variances)
 
     def discriminants(self, ridge: float) -> Discriminants:
         """Return the directions for a given γ.
@@ -190,7 +203,7 @@ def class_signs(class_means: Array) -> Array:
 
 
 def leave_one_out_class_scores(
-    Z: Array, codes: Array, weights: Array | None, moments: ClassMoments, ridge: float
+    residuals: Array, codes: Array, weights: Array | None, moments: ClassMoments, ridge: float
 ) -> Array:
     r"""Return leave-one-out values of :meth:`Discriminants.scores` for every row.
 
@@ -204,24 +217,24 @@ def leave_one_out_class_scores(
         D_k = \Big(\frac{n_k}{n_k - u}\Big)^2 \frac{a}{1 - ca}, \qquad
         D_l = d_l'Gd_l + \frac{c\,(r'Gd_l)^2}{1 - ca}, \quad d_l = z - m_l.
 
-    ``log π_l - D_l / 2``; NaN for the only row of a class.
+    The score is ``log π_l - D_l / 2``; NaN for the only row of a class. ``residuals`` are those of
+    :meth:`ClassMoments.residuals`: in the axes of W, G is diagonal for every ridge.
     """
-    weights = np.ones(len(Z)) if weights is None else weights
-    every = np.arange(len(Z))
-    whitening = moments.whitening(ridge)
-    means = moments.means @ whitening
-    residuals = Z @ whitening - means[codes]
+    weights = np.ones(len(residuals)) if weights is None else weights
+    every = np.arange(len(residuals))
+    precisions = 1 / moments.variances(ridge)
+    means = moments.aligned_means
     mass, unit = moments.masses[codes], np.minimum(weights, 1.0)
     rest = np.where(mass - unit > 1e-12 * mass, mass - unit, np.nan)
     change = moments.priors[codes] * unit / rest
-    own = np.einsum("ij,ij->i", residuals, residuals)
+    own = residuals**2 @ precisions
     # ca < 1 unless no other row varies in this direction; the bound guards against rounding errors.
     damping = np.maximum(1 - change * own, np.finfo(np.float64).eps)
     # d_l = r + (m_k - m_l), so products of r with the means are sufficient.
-    along = residuals @ means.T
+    along = residuals @ (precisions * means).T
     along = own[:, None] + along[every, codes][:, None] - along
     differences = means[:, None, :] - means
-    between = np.einsum("klj,klj->kl", differences, differences)
+    between = differences**2 @ precisions
     distances = 2 * along - own[:, None] + between[codes]
     distances += (change / damping)[:, None] * along**2
     distances[every, codes] = (mass / rest) ** 2 * own / damping
@@ -248,7 +261,7 @@ class LeaveOneOutScore:
     @classmethod
     def of(
         cls,
-        Z: Array,
+        residuals: Array,
         codes: Array,
         weights: Array | None,
         moments: ClassMoments,
@@ -256,11 +269,12 @@ class LeaveOneOutScore:
         *,
         rows: RowPasses = IN_MEMORY,
     ) -> LeaveOneOutScore:
-        """Compute the leave-one-out score of all rows.
+        """Compute the leave-one-out score of all rows, given by :meth:`ClassMoments.residuals`.
 
         Classes are weighted by their priors. A row that is the only one of its class is skipped.
         """
-        margins = rows.persist(rows.map(partial(_margins, moments, ridge), Z, codes, weights))
+        margins = rows.map(partial(_margins, moments, ridge), residuals, codes, weights)
+        margins = rows.persist(margins)
         log_priors = np.log(moments.priors)
         levels = moments.discriminants(ridge).levels
 
@@ -289,12 +303,12 @@ class LeaveOneOutScore:
 
 
 def _margins(
-    moments: ClassMoments, ridge: float, Z: Array, codes: Array, weights: Array | None
+    moments: ClassMoments, ridge: float, residuals: Array, codes: Array, weights: Array | None
 ) -> Array:
     """Return log-likelihoods minus that of the true class; NaN for the only row of a class."""
-    scores = leave_one_out_class_scores(Z, codes, weights, moments, ridge)
+    scores = leave_one_out_class_scores(residuals, codes, weights, moments, ridge)
     likelihoods = scores - np.log(moments.priors)
-    return np.asarray(likelihoods - likelihoods[np.arange(len(Z)), codes][:, None])
+    return np.asarray(likelihoods - likelihoods[np.arange(len(codes)), codes][:, None])
 
 
 def _score_sums(
