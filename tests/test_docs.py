@@ -373,9 +373,3 @@ def test_guides_have_the_same_sections(page):
 def test_front_page_uses_no_private_symbols():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert not re.search(r"\bV\b|information potential|certified_", text)
-
-
-def test_citation_has_the_version_of_the_package():
-    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
-    version = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
-    assert f"\nversion: {version[1]}\n" in text

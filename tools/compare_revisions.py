@@ -2,6 +2,7 @@
 
     python tools/compare_revisions.py ../old .            # short cases, 3 rounds
     python tools/compare_revisions.py ../old . -k eca -n 5
+    python tools/compare_revisions.py ../old . --cpu      # CPU time with one BLAS thread
     python tools/compare_revisions.py ../old . --long     # long cases, CPU time and memory
 
 Every round runs each case once with each checkout; the table shows the best time of each and their
@@ -131,16 +132,17 @@ import sys, time, warnings
 import numpy as np
 import mercer
 warnings.simplefilter("ignore")
-setup, statement = sys.argv[1:]
+setup, statement, clock = sys.argv[1:]
+clock = getattr(time, clock)
 scope = {"mercer": mercer, "np": np, "X": lambda n, d: np.random.default_rng(0).normal(size=(n, d))}
 exec(setup, scope)
 code = compile(statement, "case", "eval")
 eval(code, scope)  # modules are imported on first use
 best, spent = float("inf"), 0.0
 while spent < 1.0:
-    start = time.perf_counter()
+    start = clock()
     eval(code, scope)
-    took = time.perf_counter() - start
+    took = clock() - start
     best, spent = min(best, took), spent + took
 print(best)
 """
@@ -181,9 +183,9 @@ def run(checkout: Path, *command: str) -> subprocess.CompletedProcess[str]:
     return done
 
 
-def time_case(checkout: Path, setup: str, statement: str) -> float:
+def time_case(checkout: Path, setup: str, statement: str, clock: str) -> float:
     """Run one case in a fresh process and return its best time in seconds."""
-    done = run(checkout, CHILD, setup, statement)
+    done = run(checkout, CHILD, setup, statement, clock)
     return float("nan") if done.returncode else float(done.stdout)
 
 
@@ -205,22 +207,26 @@ def main() -> None:
     parser.add_argument("after", type=Path)
     parser.add_argument("-n", "--rounds", type=int, default=3)
     parser.add_argument("-k", "--keyword", default="")
+    parser.add_argument("--cpu", action="store_true")
     parser.add_argument("--long", action="store_true")
     options = parser.parse_args()
     checkouts = options.before, options.after
     cases = LONG_CASES if options.long else CASES
     selected = {name: c for name, c in cases.items() if options.keyword.lower() in name.lower()}
-    if options.long:
+    if options.long or options.cpu:
         os.environ["OMP_NUM_THREADS"] = "1"
+    if options.long:
         print("| case | before | after |\n|---|---|---|", flush=True)
         for name, case in selected.items():
             before, after = (time_long_case(checkout, *case) for checkout in checkouts)
             print(f"| {name} | {before} | {after} |", flush=True)
         return
-    print("| case | before | after | after / before |\n|---|---|---|---|")
+    clock = "process_time" if options.cpu else "perf_counter"
+    print("| case | before | after | after / before |\n|---|---|---|---|", flush=True)
     for name, case in selected.items():
         rounds = [
-            [time_case(checkout, *case) for checkout in checkouts] for _ in range(options.rounds)
+            [time_case(checkout, *case, clock) for checkout in checkouts]
+            for _ in range(options.rounds)
         ]
         before, after = map(min, zip(*rounds, strict=True))
         print(f"| {name} | {before:.4g} s | {after:.4g} s | {after / before:.2f} |", flush=True)

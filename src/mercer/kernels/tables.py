@@ -176,7 +176,7 @@ class Table(Kernel):
     >>> frame = pd.DataFrame({"age": [31, 45, None, 22], "smoker": [True, False, False, True]})
     >>> model = KernelPCA(2, kernel=Table()).fit(frame)
     >>> model.kernel_.blocks
-    (('age', slice(0, 4, None)), ('smoker', slice(4, 7, None)))
+    (('age', slice(0, 3, None)), ('smoker', slice(3, 6, None)))
     """
 
     compares: ClassVar[Kind] = "objects"

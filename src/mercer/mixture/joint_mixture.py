@@ -62,10 +62,10 @@ def _fit_joint(
     return unit
 
 
-def _given(model: KernelMixture, unit: float, X: Any) -> Conditional:
+def _given(model: JointMixtureClassifier | JointMixtureRegressor, X: Any) -> Conditional:
     """Return the distribution of the coordinates of y given X."""
     Z, residuals = model._coordinates(model._validate_new(X))
-    return condition(model.mixture_, Z / unit, residuals / unit**2)
+    return condition(model.mixture_, Z / model._unit, residuals / model._unit**2)
 
 
 class JointMixtureClassifier(ClassifierMixin, KernelMixture):  # type: ignore[misc]
@@ -137,7 +137,7 @@ class JointMixtureClassifier(ClassifierMixin, KernelMixture):  # type: ignore[mi
         return held_out_class_likelihood(Z, T.argmax(axis=1), self._vertices(), *fit)
 
     def _log_probabilities(self, X: Any) -> Array:
-        given = _given(self, self._unit, X)
+        given = _given(self, X)
         return given.log_choice(self._vertices())
 
     def predict_proba(self, X: Any) -> Array:
@@ -222,7 +222,7 @@ class JointMixtureRegressor(RegressorMixin, KernelMixture):  # type: ignore[misc
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Return the means of y given x, and their standard deviations if ``return_std``."""
-        given = _given(self, self._unit, X)
+        given = _given(self, X)
         means = self._location + self._scale * given.mean()
         if not return_std:
             return self._shaped(means)
@@ -230,7 +230,7 @@ class JointMixtureRegressor(RegressorMixin, KernelMixture):  # type: ignore[misc
 
     def log_density(self, X: Any, y: Any) -> Array:
         """Return ``log p(y_i | x_i)``, of shape (m,); the density is normalized over all y."""
-        given = _given(self, self._unit, X)
+        given = _given(self, X)
         targets = numeric_targets(y, len(given.means))
         columns = targets.reshape(len(targets), -1)
         if columns.shape[1] != len(self._scale):

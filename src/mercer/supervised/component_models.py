@@ -58,9 +58,10 @@ class _ComponentModel(KernelEstimator):
         if isinstance(self.n_components, str) and self.n_components == "cv":
             with suppress_warnings(IdentifiabilityWarning):  # only some of these are selected
                 spectrum = self._leading(sample, min(_MAX_COMPONENTS, sample.points.n))
-            nested = self._least_squares(spectrum, targets, sample.weights)
-            held_out = nested.leave_one_out(spectrum.projections, targets, sample.weights)
-            errors = self._errors(held_out, targets, sample.weights)
+            counts = None if sample.weights is None else sample.multiplicities
+            nested = self._least_squares(spectrum, targets, counts)
+            held_out = nested.leave_one_out(spectrum.projections, targets, counts)
+            errors = self._errors(held_out, targets, counts)
             count = int(np.argmin(errors)) + 1
         else:
             count = self._checked_count(sample.points.n)
@@ -390,13 +391,15 @@ class NestedLeastSquares:
         r"""Return predictions for the training rows Z without their own target, as :meth:`path`.
 
         If one unit of the weight w of a row is removed (all of it if w < 1: u), its residual r
-        becomes :math:`r / (1 - u h)` with its leverage :math:`h = z'(Z'WZ)^{-1}z`.
+        becomes :math:`r / (1 - u h)` with its leverage :math:`h = z'(Z'WZ)^{-1}z`. The numbers of
+        columns end before a leverage u h is 1, where the row alone determines its prediction.
         """
         units = np.ones(len(Z)) if weights is None else np.minimum(weights, 1.0)
-        leverages = units * self._sums(self._basis(Z) ** 2)
-        # a leverage of 1 means that the row alone determines its prediction
-        rest = np.maximum(1 - leverages, np.finfo(np.float64).eps)
-        return np.asarray(y - (y - self.path(Z)) / rest[:, :, None])
+        rest = 1 - units * self._sums(self._basis(Z) ** 2)
+        defined = rest.min(axis=1) > 1e-8  # up to rounding error
+        count = max(int(np.argmin(defined)) if not defined.all() else len(defined), 1)
+        rest = np.maximum(rest[:count], np.finfo(np.float64).eps)
+        return np.asarray(y - (y - self.path(Z)[:count]) / rest[:, :, None])
 
     def _basis(self, Z: Array) -> Array:
         """Return the orthogonal columns for rows of Z, of shape (p, n)."""
