@@ -30,6 +30,7 @@ from mercer.information.potential import (
     potential_gradient,
     renyi_entropy,
 )
+from mercer.information.projections import maximum_entropy_direction, projection_entropies
 from mercer.information.samples import log_normalizer
 
 __all__ = [
@@ -47,7 +48,9 @@ __all__ = [
     "kullback_leibler",
     "log_normalizer",
     "matrix_renyi_entropy",
+    "maximum_entropy_direction",
     "potential_gradient",
+    "projection_entropies",
     "renyi_entropy",
     "vendi_score",
 ]
