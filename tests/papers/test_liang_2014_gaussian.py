@@ -106,17 +106,18 @@ def test_centered_eigenfunctions_by_quadrature():
     P = np.eye(len(w)) - np.outer(root, root)
     A = P @ (root[:, None] * np.exp(-((z[:, None] - z) ** 2) / 4.5) * root) @ P
     values, vectors = np.linalg.eigh(A)
-    values, centered = values[::-1][:5], vectors[:, ::-1][:, :5] / root[:, None]
+    values, centered = values[::-1][:6], vectors[:, ::-1][:, :6] / root[:, None]
     s = np.sqrt(1 + 4 / BANDWIDTH**2)
     order = np.arange(7)
     plain = eval_hermite(order, np.sqrt(s / 2) * z[:, None]) * np.exp(-(s - 1) * z**2 / 4)[:, None]
     plain *= s**0.25 / np.sqrt(2.0**order * factorial(order))  # physicists' polynomials
     found = (0.75 / 4.0**order)[:, None] * ((plain * w[:, None]).T @ centered) / np.sqrt(values)
-    true = np.zeros((7, 5))
+    true = np.zeros((7, 6))
     true[1, 0], true[3, 2], true[5, 4] = np.sqrt([0.1875, 0.1875 / 16, 0.1875 / 256])
     true[[0, 2, 4, 6], 1] = [-0.505331, 0.175799, 0.000785, 0.000011]
     true[[0, 2, 4, 6], 3] = [0.310842, 0.059297, -0.048293, -0.000143]
-    for i in range(5):
+    true[[0, 2, 4, 6], 5] = [0.236816, 0.042043, 0.009773, -0.012511]
+    for i in range(6):
         assert_close_up_to_sign(found[:, i], true[:, i], atol=6e-7)
 
 
@@ -183,6 +184,43 @@ def test_spectra_of_two_normal_parts():
     assert_allclose(1 - plain.entropy_terms.sum(), 0.568477378356, atol=5e-13)
     by_secular = secular_eigenvalues(plain.eigenvalues, plain.means)[:6]
     assert_allclose(by_secular, MIXED_CENTERED, atol=1e-10)
+
+
+def test_centered_eigenfunctions_of_the_mixture_by_quadrature():
+    """Coefficients c = λ E[φ φ~] / √λ~ of the printed functions, from eigenvectors on nodes."""
+    X, w = nodes_of(TWO, 80)
+    root = np.sqrt(w)
+    K = root[:, None] * np.exp(-((X - X.T) ** 2) / 4.5) * root
+    P = np.eye(len(w)) - np.outer(root, root)
+    values, plain = (a[..., ::-1] for a in np.linalg.eigh(K))
+    centered_values, centered = (a[..., ::-1] for a in np.linalg.eigh(P @ K @ P))
+    plain = plain * np.sign(root @ plain)  # positive means
+    plain[:, 2] *= -1  # but that of function 3
+    found = values[:6, None] * (plain[:, :6].T @ centered[:, :4]) / np.sqrt(centered_values[:4])
+    for i, (functions, true) in enumerate(
+        [
+            ([1, 2], [0.3317, -0.4820]),
+            ([3, 2, 1], [0.3410, 0.0901, 0.1629]),
+            ([4, 1, 2], [0.2459, -0.0028, -0.0013]),
+            ([5, 1, 2, 4, 6], [-0.1390, 0.2403, 0.1074, 0.0008, -0.0005]),
+        ]
+    ):
+        assert_close_up_to_sign(found[np.array(functions) - 1, i], true, atol=5.1e-5)
+
+
+def test_errors_of_the_thesis_reproduce_its_centered_functions_of_the_mixture():
+    """Its matrix has wrong means and (1 - μ)² on the diagonal; one printed sign is a slip."""
+    means = [0.6437, 0.4735, -0.1032, 0.1547, 0.0559, 0.1491, -0.1342, 0.2013, 0.1209, 0.1707]
+    values, means = np.array(PRODUCTS), np.array(means)
+    M = centered_matrix(values, means)
+    np.fill_diagonal(M, values * (1 - means) ** 2)
+    found = np.sqrt(values)[:, None] * np.linalg.eigh(M)[1][:, ::-1]
+    assert_close_up_to_sign(found[[0, 1], 0], [0.4494, -0.4043], atol=2e-4)
+    # printed: .3330 -.0640 -.0150
+    assert_close_up_to_sign(found[[2, 1, 0], 1], [0.3330, 0.0640, 0.0150], atol=2e-4)
+    assert_close_up_to_sign(found[[3, 0, 1], 2], [0.2676, -0.0889, -0.0875], atol=2e-4)
+    printed = [-0.1670, 0.0305, 0.0261, 0.0089, -0.0057]
+    assert_close_up_to_sign(found[[4, 0, 1, 3, 5], 3], printed, atol=2e-4)
 
 
 def test_separated_approximation_has_the_published_errors():
