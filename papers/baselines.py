@@ -11,6 +11,7 @@ from sklearn.cluster import KMeans
 
 from mercer import KernelPCA
 from mercer.bandwidth import fit_kernel, median_distance
+from mercer.cluster import starting_rows
 from mercer.cluster.angular import angular_cost, angular_kmeans
 from mercer.data.points import validate_points
 from mercer.eigen.block_krylov import leading_eigenpairs
@@ -28,7 +29,8 @@ __all__ = [
     "sweep_baseline",
 ]
 
-Init: TypeAlias = Literal["random", "farthest"]
+Init: TypeAlias = Literal["random", "farthest", "orthogonal"]
+_INITS = ("random", "farthest", "orthogonal")
 
 _MIN_DEGREE = 1e-12  # relative to the largest; isolated points have degree 0
 _PAPER_RANGE = (0.10, 0.20)  # multiples of the median distance
@@ -61,10 +63,9 @@ def kernel_pca_clustering(
         differ only in their components.
     center : bool
         As in :class:`mercer.KernelPCA`; the papers do not center.
-    init : {"random", "farthest"}
-        Starts of Euclidean k-means. "farthest" is one deterministic start, step 2 of Jenssen's
-        algorithm: the two rows with the smallest cosine, then rows with the smallest sum of cosines
-        to those before.
+    init : {"random", "farthest", "orthogonal"}
+        Starts of Euclidean k-means. The last two are one deterministic start from the rows of
+        :func:`mercer.cluster.starting_rows`; "farthest" is step 2 of Jenssen's algorithm.
     n_init : int
         Number of random starts.
     random_state : int or None
@@ -91,7 +92,7 @@ def kernel_pca_clustering(
     True
     """
     check_choice(metric, "metric", ("angular", "euclidean"))
-    check_choice(init, "init", ("random", "farthest"))
+    check_choice(init, "init", _INITS)
     kernel = as_kernel(kernel)
     points = validate_points(X, kernel)
     check_integer(n_clusters, "n_clusters", high=points.n)
@@ -137,7 +138,7 @@ def njw_clustering(
     X : array-like of shape (n, d), or data that the kernel compares
     n_clusters : int
     kernel : str or Kernel
-    init : {"random", "farthest"}
+    init : {"random", "farthest", "orthogonal"}
         Starts of k-means, as in :func:`kernel_pca_clustering`.
     n_init, random_state : int
         Number of random starts, and their seed.
@@ -159,7 +160,7 @@ def njw_clustering(
     >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
     True
     """
-    check_choice(init, "init", ("random", "farthest"))
+    check_choice(init, "init", _INITS)
     kernel = as_kernel(kernel)
     points = validate_points(X, kernel)
     sample = Sample.of(fit_kernel(kernel, points), points, None)
@@ -206,25 +207,14 @@ def _euclidean(
     Z: Array, n_clusters: int, init: Init, n_init: int, random_state: int | None
 ) -> tuple[Array, float]:
     """Return labels and cost: the mean squared distance to the cluster means."""
-    if init == "farthest":
-        start = Z[_farthest_rows(Z, n_clusters)]
+    if init != "random":
+        start = Z[starting_rows(Z, n_clusters, rule=init)]
         # tol=0: iterate until no label changes
         model = KMeans(n_clusters, init=start, n_init=1, tol=0)
     else:
         model = KMeans(n_clusters, n_init=n_init, random_state=random_state)
     found = model.fit(Z)
     return np.asarray(found.labels_), float(found.inertia_) / len(Z)
-
-
-def _farthest_rows(Z: Array, count: int) -> list[int]:
-    """Return the rows of step 2 of Jenssen's algorithm, from all pairs of rows."""
-    lengths = np.linalg.norm(Z, axis=1, keepdims=True)
-    directions = Z / np.where(lengths > 0, lengths, 1)
-    cosines = directions @ directions.T
-    chosen = [int(i) for i in np.unravel_index(cosines.argmin(), cosines.shape)][:count]
-    while len(chosen) < count:
-        chosen.append(int(cosines[chosen].sum(axis=0).argmin()))
-    return chosen
 
 
 def _angular_cost(Z: Array, labels: Array) -> float:

@@ -163,8 +163,8 @@ def test_invalid_input_raises(X):
     with raises(ValueError, "metric='cosine'", "'angular'", "'euclidean'"):
         kernel_pca_clustering(X, 2, metric="cosine")
     for cluster in (njw_clustering, kernel_pca_clustering):
-        with raises(ValueError, "init='orthogonal'", "'farthest'"):
-            cluster(X, 2, init="orthogonal")
+        with raises(ValueError, "init='center'", "'orthogonal'"):
+            cluster(X, 2, init="center")
     for cluster in (njw_clustering, kernel_pca_clustering):
         with raises(ValueError, "NaN"):
             cluster([[np.nan], [1.0]], 2)
