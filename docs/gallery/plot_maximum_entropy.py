@@ -3,9 +3,10 @@ Which projection has the largest entropy?
 =========================================
 
 A nonlinear one that spreads the points evenly. A small neural network is trained to maximize the
-Renyi entropy of its output at unit variance. Paiva, Xu and Príncipe (2006) claim that kernel
-principal components have the largest entropy. On their example they have less than linear ones, if
-entropy is evaluated with a small bandwidth.
+Renyi entropy of its output at unit variance. The first kernel principal component has the largest
+entropy of all directions of norm 1 in feature space (Paiva, Xu and Príncipe 2006), with the same
+kernel for the mapping and the entropy. Scaled to unit variance, and with a small bandwidth for the
+entropy, it has less than a linear projection.
 """
 
 import matplotlib.pyplot as plt
@@ -70,5 +71,6 @@ axes[0].set_ylabel("points")
 plt.show()
 
 # %%
-# **Summary:** kernel principal components of these data have *less* entropy than linear ones.
-# ``MaximumEntropyProjection`` maximizes it directly.
+# **Summary:** at unit variance and with a small bandwidth, the first kernel principal component of
+# these data has less entropy than the first linear one. ``MaximumEntropyProjection`` maximizes
+# entropy directly.

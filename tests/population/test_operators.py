@@ -271,6 +271,38 @@ def test_spectrum_in_many_dimensions_has_the_multiplicities_of_polynomials():
     assert counts[::-1].tolist() == [1, 5, 15]
 
 
+@pytest.mark.parametrize("p", [3, 10, 20])
+def test_quadratic_spectrum_of_many_normal_variables_has_a_closed_form(p):
+    """Eigenvalue 2 for x_i, x_i x_j and contrasts of x_i²; two functions of |x|² and 1."""
+    operator = PolynomialOperator(2, Normal(np.zeros(p)), constant=1)
+    middle, distance = (p + 3) / 2, np.sqrt((p + 3) ** 2 - 8) / 2  # trace p + 3, determinant 2
+    multiplicity = p + p * (p - 1) // 2 + p - 1
+    expected = [middle + distance, *[2.0] * multiplicity, middle - distance]
+    assert_allclose(operator.eigenvalues, expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("p", [4, 8])
+def test_cubic_spectrum_in_moderate_dimension_equals_that_of_a_grid_of_atoms(p):
+    """A uniform measure on few atoms: the eigenvalues of K/n."""
+    X = np.random.default_rng(p).normal(size=(40, p))
+    operator = PolynomialOperator(3, Empirical(X), constant=1)
+    K = (1 + X @ X.T) ** 3 / 40
+    found = operator.eigenvalues
+    assert_allclose(found, np.linalg.eigvalsh(K)[::-1][: len(found)], rtol=1e-8, atol=1e-9)
+
+
+def test_numerators_have_the_sign_of_positive_means():
+    measure = Mixture([0.5, 0.5], [Normal([-3, 1]), Normal([2, -1])])  # 3.2.2 of Liang
+    operator = PolynomialOperator(3, measure)
+    assert (operator.means >= 0).all()
+    assert operator.means[0] > 1e-3
+    monomials = np.array([measure.moment(tuple(j)) for j in operator.exponents])
+    assert_allclose(
+        operator.numerators @ monomials, operator.means * np.sqrt(operator.eigenvalues), atol=1e-9
+    )
+    assert operator.numerators[0, 0] < 0  # the thesis prints .848
+
+
 @pytest.mark.parametrize(
     "operator",
     [

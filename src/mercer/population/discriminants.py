@@ -42,13 +42,13 @@ class PolynomialDiscriminant:
     the monomials of the kernel, the ratio of the variation between classes to that within them,
     :math:`(a'\delta)^2 / a'W_0a`, is largest for :math:`a \propto W_0^{-1}\delta`:
 
-    .. math:: f(x) = \sum_j a_j x^j, \qquad \lambda = \delta' W_0^{-1} \delta, \qquad a'W_0a = 1.
+    .. math:: f(x) = \sum_j a_j x^j, \qquad \rho = \delta' W_0^{-1} \delta, \qquad a'W_0a = 1.
 
     For more than two classes the variation between them is
     :math:`B_0 = \sum_l \pi_l (E_l x^j - E x^j)(E_l x^j - E x^j)'`, as in
     :class:`mercer.KernelLDA`, and the functions solve :math:`B_0 a = \lambda W_0 a`. (For two
-    classes that would be :math:`\pi_0 \pi_1 \delta\delta'`, and the ratio :math:`\pi_0 \pi_1`
-    times that of the thesis.)
+    classes that would be :math:`\pi_0 \pi_1 \delta\delta'`, and :math:`\lambda = \pi_0 \pi_1 \rho`;
+    the thesis writes λ for ρ.)
 
     Parameters
     ----------
@@ -65,14 +65,16 @@ class PolynomialDiscriminant:
     Attributes
     ----------
     ratio : float, or array of shape (q,) for more than two classes
-        λ, the ratio of each f, largest first; q is at most the number of classes minus one.
+        ρ of f; for more classes the λ of each f, largest first, where q is at most the number of
+        classes minus one.
     exponents : int array of shape (m, p)
     coefficients : array of shape (m,), or (q, m) for more than two classes
         a, on the raw monomials ``x^j``.
     between, within : arrays of shape (m, m)
         B* and W* of the thesis (eq. 5.3), with multiplicities.
     thesis_coefficients : array of the shape of ``coefficients``
-        The C of the thesis, with ``B* C = λ W* C``, ``C'W*C = 1`` and ``f = Σ binom_j C_j x^j``.
+        The C of the thesis, with ``B* C = ρ W* C``, ``C'W*C = 1`` and ``f = Σ binom_j C_j x^j``, up
+        to sign.
 
     Notes
     -----

@@ -190,12 +190,22 @@ class PolynomialOperator(PopulationOperator):
     -----
     The functions in the thesis do not have unit norm: they are ``numerators / λ``.
 
+    The moment matrix has one row per monomial, so any number p of variables is possible as long as
+    there are at most 4000: degree 2 in 88 variables, degree 3 in 27.
+
     Examples
     --------
-    >>> from mercer.population import PolynomialOperator, Uniform
+    >>> from mercer.population import Normal, PolynomialOperator, Uniform
     >>> operator = PolynomialOperator(2, Uniform([0, 0], [1, 1]))
     >>> operator.eigenvalues.round(4).tolist()
     [0.5206, 0.0889, 0.0127]
+
+    Ten standard normal variables: ``(1 + x'y)²`` has the eigenvalue 2 for every ``x_i`` and
+    ``x_i x_j``, and :math:`(13 + \sqrt{161})/2` for a function of :math:`\|x\|^2`.
+
+    >>> operator = PolynomialOperator(2, Normal([0.0] * 10), constant=1)
+    >>> operator.n_components, operator.eigenvalues[:3].round(4).tolist()
+    (66, [12.8443, 2.0, 2.0])
     """
 
     method = "closed form (moments)"
@@ -257,6 +267,7 @@ class PolynomialOperator(PopulationOperator):
     def numerators(self) -> Array:
         """Coefficients in the scaling of the thesis, where functions are ``numerators / λ``.
 
-        Entries of unit eigenvectors times ``√binom(d; j)``; shape (k, m).
+        Entries of unit eigenvectors times ``√binom(d; j)``; shape (k, m). The sign is that of
+        ``eigenfunctions``, with ``E φ_i ≥ 0``; some functions in the thesis have the opposite one.
         """
         return np.asarray(self.coefficients * np.sqrt(self.eigenvalues)[:, None])
