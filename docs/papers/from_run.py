@@ -22,8 +22,8 @@ WIDEST = 1500  # pixels
 COLORS = 48
 FIGURES = {
     "girolami-2002": ["fig02", "fig04", "fig06", "fig07"],
-    "jenssen-2010": ["fig01", "fig04", "fig07", "fig08", "fig13", "table01-sweeps", "fig18"],
-    "liang-2014": ["fig3_4", "fig4_3", "fig4_4", "fig4_6", "fig4_8", "fig5_5"],
+    "jenssen-2010": ["fig04", "fig07", "fig13"],
+    "liang-2014": ["fig3_4", "fig4_3", "fig4_6"],
     "macready-2003": ["fig1", "fig2a", "fig2b"],
     "paiva-2006": ["fig01"],
 }

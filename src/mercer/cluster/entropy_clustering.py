@@ -124,7 +124,7 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     -----
     The sweep chooses the bandwidth with the lowest cost among those whose labels agree with the
     labels at nearby bandwidths to an adjusted Rand index of 0.95 (among the most stable ones if
-    none does); ``docs/papers/jenssen-2010.md`` has the evidence. No rule without labels is safe,
+    none does); ``docs/theory/clustering.md`` has the evidence. No rule without labels is safe,
     and the clusters depend on the bandwidth: inspect ``path_``.
 
     Examples
