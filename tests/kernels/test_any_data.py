@@ -7,12 +7,15 @@ from itertools import product
 from math import sqrt
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
+from mercer import KernelECA
+from mercer.bandwidth import fit_kernel
 from mercer.kernels import (
     Categorical,
     Gaussian,
@@ -21,6 +24,7 @@ from mercer.kernels import (
     Jaccard,
     MinMax,
     NGram,
+    On,
     check_kernel,
 )
 from tests.expectations import raises
@@ -115,6 +119,54 @@ def test_hamming_rejects_a_rho_too_low_for_the_number_of_categories():
 
 def test_hamming_with_a_negative_rho_scales_like_its_magnitude():
     assert Hamming(-0.5).scale_bandwidths(0.5) == Hamming(-0.0625)
+
+
+def leave_one_out(rho, X):
+    """Sum of log densities of the rows, each under the estimate from all others."""
+    sizes = [len(set(column)) for column in X.T]
+    normalizer = np.prod([1 + (m - 1) * rho for m in sizes])
+    total = 0.0
+    for i, x in enumerate(X):
+        others = np.delete(X, i, axis=0)
+        total += np.log(np.mean([rho ** differing(x, y) for y in others]) / normalizer)
+    return total
+
+
+@pytest.mark.parametrize("categories", [2, 4])
+def test_leave_one_out_rho_has_the_largest_likelihood(categories):
+    X = np.random.default_rng(categories).binomial(categories - 1, 0.3, size=(25, 4))
+    rho = fit_kernel(Hamming("leave-one-out"), X).rho
+    assert 0.02 < rho < 0.98
+    best = leave_one_out(rho, X)
+    assert best >= max(leave_one_out(other, X) for other in np.linspace(0.01, 0.99, 99))
+    assert best > max(leave_one_out(rho + 0.001, X), leave_one_out(rho - 0.001, X))
+
+
+def test_leave_one_out_rho_of_weighted_rows_equals_that_of_copies():
+    X = np.random.default_rng(0).integers(0, 2, size=(12, 5))
+    counts = np.random.default_rng(1).integers(0, 4, size=12)
+    weighted = fit_kernel(Hamming("leave-one-out"), X, counts)
+    copied = fit_kernel(Hamming("leave-one-out"), np.repeat(X, counts, axis=0)[::-1])
+    assert weighted.rho == pytest.approx(copied.rho, abs=1e-6)
+
+
+def test_leave_one_out_rho_is_fitted_by_estimators_and_on_columns():
+    words = ["0110", "0100", "0110", "0111", "1001", "1001", "1101"]
+    expected = fit_kernel(Hamming("leave-one-out"), words)
+    assert KernelECA(2, kernel=Hamming("leave-one-out")).fit(words).kernel_ == expected
+    table = pd.DataFrame({"word": words, "x": np.arange(7.0)})
+    kernel = On("word", Hamming("leave-one-out")) * On("x", Gaussian(1.0))
+    fitted = fit_kernel(kernel, table)
+    assert fitted == fit_kernel(On("word", expected) * On("x", Gaussian(1.0)), table)
+
+
+def test_leave_one_out_rho_needs_data_with_differences():
+    with raises(ValueError, "leave-one-out", "fit_kernel"):
+        Hamming("leave-one-out")(["01", "11"])
+    with raises(ValueError, 3, "Hamming(rho=0.5)"):
+        fit_kernel(Hamming("leave-one-out"), ["01", "01", "01"])
+    with raises(ValueError, "silverman", "leave-one-out"):
+        fit_kernel(Hamming("silverman"), ["01", "11"])
 
 
 def test_hamming_rejects_strings_of_different_lengths():

@@ -6,16 +6,21 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
-from mercer.data.points import Kind
-from mercer.kernels.base import Kernel, Tiles, copy_into
+from mercer.data.points import Kind, PointSet
+from mercer.data.subsampling import select_representatives
+from mercer.kernels.base import FitParts, Kernel, Tiles, copy_into
 from mercer.kernels.cells import as_array, as_rows, encode
 from mercer.utils.types import Array
+from mercer.utils.validation import check_choice
+from mercer.utils.weights import multiplicities
 
 __all__ = ["Categorical", "Hamming"]
 
 #: returns the integer distances of a rectangle
 _Distances = Callable[[slice, slice], Array]
+_ALL = slice(None)
 
 
 class _Powers(Kernel):
@@ -23,7 +28,7 @@ class _Powers(Kernel):
 
     compares: ClassVar[Kind] = "objects"
 
-    def __init__(self, rho: float = 0.5) -> None:
+    def __init__(self, rho: float | str = 0.5) -> None:
         self.rho = rho
 
     def table(self, X: Any) -> Array:
@@ -55,7 +60,7 @@ class _Powers(Kernel):
         return type(self)(**{**self.get_params(deep=False), "rho": rho})
 
     def _checked_rho(self) -> float:
-        if not 0 < self.rho <= 1:
+        if not 0 < float(self.rho) <= 1:
             raise ValueError(
                 f"{type(self).__name__}(rho={self.rho!r}) must be in (0, 1]: it is the value for "
                 "two different categories; equal ones have 1."
@@ -112,11 +117,21 @@ class Hamming(_Powers):
 
     Parameters
     ----------
-    rho : float in [-1, 1]
-        ρ, the factor for each position that differs.
+    rho : float in [-1, 1] or "leave-one-out"
+        ρ, the factor for each position that differs. With "leave-one-out" a fit replaces it by the
+        value between 0.01 and 0.99 with the largest leave-one-out likelihood of the density
+        :math:`\hat p(x) = \frac1n \sum_i k(x, x_i) / \prod_j (1 + (m_j - 1)\rho)`, where
+        :math:`m_j` is the number of categories at position j of the sample (Aitchison and Aitken
+        1976). One copy of each row is left out, because equal rows are frequent.
+
+    References
+    ----------
+    J. Aitchison and C. G. G. Aitken, "Multivariate binary discrimination by the kernel method",
+    Biometrika 63(3):413-420, 1976.
 
     Examples
     --------
+    >>> from mercer.bandwidth import fit_kernel
     >>> from mercer.kernels import Hamming
     >>> Hamming(0.5)(["0110", "0100", "1001"])
     array([[1.    , 0.5   , 0.0625],
@@ -126,7 +141,24 @@ class Hamming(_Powers):
     array([[ 1.  , -0.5 ,  0.25],
            [-0.5 ,  1.  , -0.5 ],
            [ 0.25, -0.5 ,  1.  ]])
+    >>> words = ["0110", "0100", "0110", "0111", "1001", "1001", "1101"]
+    >>> round(fit_kernel(Hamming("leave-one-out"), words).rho, 2)
+    0.21
     """
+
+    def split_for_fit(self, X: Any, weights: Array | None) -> FitParts | None:
+        """Return no parts; the fitted kernel has ρ as a number."""
+        if not isinstance(self.rho, str):
+            return None
+        check_choice(self.rho, "rho", ("leave-one-out",))
+        if isinstance(X, PointSet):
+            raise ValueError(
+                f"{self!r} needs the rows in memory, not a Dask collection. Fit the kernel to a "
+                "sample of the rows: mercer.bandwidth.fit_kernel(kernel, rows)."
+            )
+        codes, _, sizes = encode(self.table(X), None)
+        rho = _most_likely_rho(codes, np.ones(len(codes)) if weights is None else weights, sizes)
+        return FitParts([], lambda _: type(self)(rho))
 
     def distances(self, X: Array, Y: Array | None) -> tuple[_Distances, int]:
         """Return the number of differing positions; for ρ < 0 check the number of categories."""
@@ -140,6 +172,11 @@ class Hamming(_Powers):
         return _hamming_distances(left, right, sizes), left.shape[1]
 
     def _checked_rho(self) -> float:
+        if isinstance(self.rho, str):
+            raise ValueError(
+                f"Hamming(rho={self.rho!r}) is a rule, which needs data. Fit an estimator, call "
+                "mercer.bandwidth.fit_kernel(kernel, X), or pass a number."
+            )
         if not -1 <= self.rho <= 1:
             raise ValueError(
                 f"Hamming(rho={self.rho!r}) must be in [-1, 1]: it is the factor for a position "
@@ -163,6 +200,38 @@ class Hamming(_Powers):
                 "Categorical, for texts NGram."
             )
         return np.array(strings).view(np.uint32).reshape(len(strings), lengths[0])
+
+
+def _most_likely_rho(codes: Array, weights: Array, sizes: Array) -> float:
+    """Return the ρ of :class:`Hamming` with the largest leave-one-out likelihood."""
+    positive = weights > 0
+    codes, weights = codes[positive], multiplicities(weights[positive])
+    if (codes == codes[:1]).all():
+        raise ValueError(
+            f"No rho can be chosen from {len(codes)} equal rows. Pass a number, such as "
+            "Hamming(rho=0.5)."
+        )
+    rows, weights, _ = select_representatives(codes, weights, 2000, grouped=True)
+    codes, positions = codes[rows], codes.shape[1]
+    distances = _hamming_distances(codes, codes, sizes)(_ALL, _ALL)
+    # the weight of the rows at each distance from each row, itself without one unit of its weight
+    at = np.stack([(distances == d) @ weights for d in range(positions + 1)], axis=1)
+    at[:, 0] -= np.minimum(weights, 1)
+
+    def likelihood(rho: float) -> float:
+        with np.errstate(divide="ignore"):  # no other row at a distance with ρ^d > 0
+            logs = np.log(at.clip(0) @ rho ** np.arange(positions + 1.0))
+        return float(weights @ logs - weights.sum() * np.log1p((sizes - 1) * rho).sum())
+
+    grid = np.linspace(0.01, 0.99, 99)
+    best = int(np.argmax([likelihood(rho) for rho in grid]))
+    found = minimize_scalar(
+        lambda rho: -likelihood(rho),
+        bounds=(grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]),
+        method="bounded",
+        options={"xatol": 1e-6},
+    )
+    return float(grid[best] if best in (0, len(grid) - 1) else found.x)
 
 
 class Categorical(_Powers):
