@@ -163,6 +163,9 @@ class KernelMixture(KernelEstimator):
     #: rules for alpha, by name
     _alpha_rules: ClassVar[tuple[str, ...]] = ("auto", "scaled", "leave-one-out")
 
+    #: J of the prior in kernel coordinates; None for the identity
+    _prior_scale: Array | None = None
+
     #: largest number of coordinates for ``rank=None``
     _max_rank: ClassVar[int] = 1000
 
@@ -270,13 +273,17 @@ class KernelMixture(KernelEstimator):
     def _residual_products(self, sample: Sample, some: Array) -> Array:
         """Return the products of the residuals of some training rows in feature space."""
         points = sample.points_for(some, np.arange(sample.points.n))
-        Z, _ = self._coordinates(points)
         K = sample.kernel(points.data) if sample.matrix is None else points.data[:, some]
+        Z, _ = self._coordinates(points)
+        return self._centered(K, points) - Z @ Z.T
+
+    def _centered(self, K: Array, points: Points) -> Array:
+        """Return the products of the features of some points with respect to the origin."""
         expansion = self.spectrum_.expansion
-        if expansion.mean_coordinates is not None:
-            mean = expansion.mean_products(points)
-            K = K - mean[:, None] - mean + expansion.mean_squared_norm
-        return np.asarray(K - Z @ Z.T)
+        if expansion.mean_coordinates is None:
+            return K
+        mean = expansion.mean_products(points)
+        return np.asarray(K - mean[:, None] - mean + expansion.mean_squared_norm)
 
     def _alpha_by_rule(self, Z: Array, sample: Sample) -> float | None:
         """Return α given as a number or by "auto" or "scaled"; None for other rules."""
@@ -312,6 +319,7 @@ class KernelMixture(KernelEstimator):
                 self.beta,
                 max_iter=self.max_iter,
                 tol=self.tol,
+                scale=self._prior_scale,
                 rows=rows,
             )
             if best is None or run.bound > best.bound:

@@ -7,8 +7,10 @@ weighted responsibilities, :math:`n_m = \sum_i a_{im}`,
 kernelized updates (7) to (9) are, in these coordinates,
 
 .. math:: \rho_m = n_m / n, \quad \mu_m = \sum_i a_{im} z_i / n_m, \quad
-          \Sigma_m = (S_m + \alpha I) / (n_m + \beta).
+          \Sigma_m = (S_m + \alpha J) / (n_m + \beta),
 
+where J, the identity by default, is the scale matrix of the prior, with
+:math:`e^{-\alpha\,\mathrm{tr}\,\Sigma^{-1} J/2}`.
 Directions of feature space that no training point reaches have the variance
 :math:`\varepsilon_m = \alpha / (n_m + \beta)`: for any point x they add
 :math:`(k(x, x) - |z|^2) / \varepsilon_m` to the squared distance. The determinant is that of the r
@@ -21,7 +23,7 @@ mass n, mean μ and scatter S gives, with :math:`d = z_i - \mu`,
 .. math:: n' = n - u, \quad \mu' = \mu - \frac{u}{n - u} d, \quad S' = S - c\,d d', \quad
           c = \frac{u n}{n - u},
 
-so that :math:`(S' + \alpha I)^{-1}` follows from :math:`A = S + \alpha I` by one rank-one update
+so that :math:`(S' + \alpha J)^{-1}` follows from :math:`A = S + \alpha J` by one rank-one update
 (Sherman and Morrison). For one Gaussian the result equals the fit without the row: a direction in
 which no other row varies has the variance :math:`\varepsilon'`, like the residual. For several
 Gaussians the responsibilities are not updated.
@@ -144,17 +146,27 @@ def maximization(
     alpha: float,
     beta: float,
     previous: GaussianMixture | None = None,
+    *,
+    scale: Array | None = None,
 ) -> GaussianMixture:
-    """M step: return the parameters that maximize Q given the responsibilities."""
-    return _parameters(_Totals.of(Z, weights, responsibilities), alpha, beta, previous)
+    """M step: return the parameters that maximize Q given the responsibilities.
+
+    ``scale``: J in the coordinates, of shape (r, r); None for the identity.
+    """
+    return _parameters(_Totals.of(Z, weights, responsibilities), alpha, beta, previous, scale)
 
 
 def _parameters(
-    found: _Totals, alpha: float, beta: float, previous: GaussianMixture | None
+    found: _Totals,
+    alpha: float,
+    beta: float,
+    previous: GaussianMixture | None,
+    scale: Array | None,
 ) -> GaussianMixture:
     totals = found.masses
     M, r = found.means.shape
     means, factors, variances = np.empty((M, r)), np.empty((M, r, r)), np.empty(M)
+    prior = alpha * (np.eye(r) if scale is None else scale)
     for m in range(M):
         if totals[m] <= _EMPTY and previous is not None:
             means[m], factors[m] = previous.means[m], previous.factors[m]
@@ -162,7 +174,7 @@ def _parameters(
             continue
         mass = max(totals[m], _EMPTY)
         means[m] = found.means[m]
-        covariance = found.scatters[m] + alpha * np.eye(r)
+        covariance = found.scatters[m] + prior
         try:
             factors[m] = np.linalg.cholesky(covariance / (mass + beta))
         except np.linalg.LinAlgError as error:
@@ -204,12 +216,14 @@ def expectation(
     return np.asarray(total), np.exp(joint - total[:, None])
 
 
-def _penalty(mixture: GaussianMixture, alpha: float, beta: float) -> float:
-    """Return ``½ Σ_m (β log|Σ_m⁻¹| - α tr Σ_m⁻¹)``, up to a constant."""
+def _penalty(mixture: GaussianMixture, alpha: float, beta: float, scale: Array | None) -> float:
+    """Return ``½ Σ_m (β log|Σ_m⁻¹| - α tr Σ_m⁻¹J)``, up to a constant."""
     penalty = 0.0
+    root = None if scale is None else np.linalg.cholesky(scale)
     for factor in mixture.factors:
         inverse, _ = dtrtri(factor, lower=1)
         inverse = np.tril(inverse)
+        inverse = inverse if root is None else inverse @ root
         penalty -= beta * np.log(factor.diagonal()).sum()
         penalty -= 0.5 * alpha * float(np.einsum("ij,ij->", inverse, inverse))
     return penalty
@@ -224,23 +238,24 @@ def fit_mixture(
     *,
     max_iter: int = 200,
     tol: float = 1e-6,
+    scale: Array | None = None,
     rows: RowPasses = IN_MEMORY,
 ) -> GaussianMixtureFit:
     """Run MAP EM from initial responsibilities.
 
     ``Z``: kernel coordinates. ``weights``: sample weights. ``start``: initial responsibilities.
     ``alpha``, ``beta``: parameters of the prior. ``tol``: stop when the bound increases by less
-    than this per unit of weight or when the responsibilities do not change. ``rows``: passes over
-    Z, weights and start.
+    than this per unit of weight or when the responsibilities do not change. ``scale``: J, as in
+    :func:`maximization`. ``rows``: passes over Z, weights and start.
     """
     found, mixture = rows.sum(_Totals.of, Z, weights, start), None
     total = float(found.masses.sum())
     bounds: list[float] = []
     converged = False
     while not converged and len(bounds) < max_iter:
-        mixture, before = _parameters(found, alpha, beta, mixture), found.fingerprints
+        mixture, before = _parameters(found, alpha, beta, mixture, scale), found.fingerprints
         found = rows.sum(partial(_expected_totals, mixture), Z, weights)
-        bounds.append(found.likelihood + _penalty(mixture, alpha, beta))
+        bounds.append(found.likelihood + _penalty(mixture, alpha, beta, scale))
         increased = len(bounds) == 1 or bounds[-1] - bounds[-2] > tol * total
         converged = not increased or found.fingerprints == before
     assert mixture is not None, "max_iter is at least 1"
@@ -321,11 +336,13 @@ def leave_each_out(
     alpha: float,
     beta: float,
     residual_variances: Array | None = None,
+    scale: Array | None = None,
 ) -> Iterator[tuple[Array, LeaveOneOutComponent]]:
     """Yield leave-one-out log-weights, of shape (n,), and densities of each component.
 
     One unit of a row's weight is removed (all of it if the weight is less than 1). Empty components
     are skipped. ``residual_variances`` are ε' without each row; None for ``α / (n' + β)``.
+    ``scale``: J, which is held fixed.
     """
     units = np.minimum(weights, 1)
     for column in responsibilities.T:
@@ -335,7 +352,7 @@ def leave_each_out(
             continue
         mean = masses @ Z / total
         A = weighted_scatter(Z, masses, mean)
-        A[np.diag_indices(len(A))] += alpha
+        A += alpha * (np.eye(len(A)) if scale is None else scale)
         factor = np.linalg.cholesky(A)
         D = (Z - mean).T
         solved = cho_solve((factor, True), D, check_finite=False)

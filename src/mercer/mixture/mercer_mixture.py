@@ -17,10 +17,18 @@ from mercer.errors import NoDomainError
 from mercer.kernels import Kernel
 from mercer.mixture.base import KernelMixture, maximize_alpha, total_squared_norm
 from mercer.mixture.domains import Domain, Nodes, Normalization, integrate, resample
+from mercer.mixture.feature_space import (
+    dual_parameters,
+    prior_coefficients,
+    prior_scale,
+    push_forward_counts,
+)
 from mercer.mixture.gaussian_mixture import GaussianMixture, leave_each_out, log_components
 from mercer.utils.estimators import all_or_nothing
+from mercer.utils.resources import check_memory
 from mercer.utils.types import Array
-from mercer.utils.validation import check_choice, check_integer
+from mercer.utils.validation import check_choice, check_integer, check_real
+from mercer.utils.weights import Moments
 
 __all__ = ["MercerMixture"]
 
@@ -34,11 +42,12 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
     :math:`p(x) \propto \sum_m \rho_m G(\Phi(x); \mu_m, \Sigma_m)`, with an inverse-Wishart prior
     on every covariance. In kernel coordinates z (those of uncentered kernel PCA, rank r)
 
-    .. math:: \Sigma_m = \frac{S_m + \alpha I}{n_m + \beta}, \qquad
+    .. math:: \Sigma_m = \frac{S_m + \alpha J}{n_m + \beta}, \qquad
               -2 \log G = (z - \mu_m)'\Sigma_m^{-1}(z - \mu_m)
               + \frac{k(x, x) - |z|^2}{\alpha / (n_m + \beta)} + \log|2\pi\Sigma_m|,
 
-    where the middle term is the squared distance from the span of the training points.
+    where the middle term is the squared distance from the span of the training points, and J is the
+    identity or as in ``covariance_prior``.
 
     Parameters
     ----------
@@ -56,6 +65,12 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         M > 1 with the responsibilities of all rows); it warns at its limits.
     beta : float
         β. For M = 1 its only effect is a power of the density.
+    covariance_prior : float or array of shape (n, n)
+        C of the scale matrix of the prior, :math:`J = I + VCV'`, where V are the features of the
+        training rows (with positive weight) as columns. A number stands for this multiple of the
+        covariance of the features: with larger ones, components have more of its shape and are less
+        spherical. 0 gives the identity, as in the paper. After a rank cut J is that of the
+        coordinates.
     domain : Domain or None
         Domain of the density: a :class:`~mercer.domains.FiniteSpace`,
         :class:`~mercer.domains.Box`, :class:`~mercer.domains.GaussianBase` or, for tables,
@@ -134,6 +149,7 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         kernel: str | Kernel = "gaussian",
         alpha: float | str = "auto",
         beta: float = 1.0,
+        covariance_prior: float | Array = 0.0,
         domain: Domain | None = None,
         center: bool = False,
         rank: int | float | None = None,
@@ -156,6 +172,7 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
             tol=tol,
             random_state=random_state,
         )
+        self.covariance_prior = covariance_prior
         self.domain = domain
 
     # --- fitting --------------------------------------------------------------------------------
@@ -176,6 +193,7 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         weights = None if sample.weights is None else sample.multiplicities
         domain = self._fitted_domain(self.domain, sample.points, weights)
         Z = self._fit_coordinates(sample)
+        self._prior_scale = self._fit_prior(Z, sample)
         alpha = self._alpha_by_rule(Z, sample)
         if alpha is None:
             alpha = self._leave_one_out_alpha(Z, sample, domain)
@@ -185,6 +203,21 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         elif hasattr(self, "normalization_"):
             del self.normalization_
         return self
+
+    def _fit_prior(self, Z: Array, sample: Sample) -> Array | None:
+        """Return J in kernel coordinates; None for the identity."""
+        if np.ndim(self.covariance_prior):
+            if sample.points.is_chunked:
+                raise ValueError(
+                    "covariance_prior must be a number for Dask collections; an array has one row "
+                    "and column per training row."
+                )
+            return prior_scale(np.asarray(self.covariance_prior), Z)
+        factor = check_real(self.covariance_prior, "covariance_prior", low=0)
+        if factor == 0:
+            return None
+        moments: Moments = sample.passes.sum(Moments.of, Z, sample.multiplicities)
+        return np.asarray(np.eye(self.rank_) + factor * moments.scatter / moments.total)
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Fit, and return the component index of every row."""
@@ -281,7 +314,7 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
             terms = [
                 log_weight + part.at(Z, residuals) - _log_integrals(part, nodes, *at_nodes)
                 for log_weight, part in leave_each_out(
-                    Z, weights, run.responsibilities, *prior, variances
+                    Z, weights, run.responsibilities, *prior, variances, self._prior_scale
                 )
             ]
             return float(np.average(logsumexp(terms, axis=0) + base, weights=weights))
@@ -399,6 +432,114 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         widths = None if nodes.widths is None else nodes.widths[chosen]
         drawn = self._as_points(nodes.points).take(chosen)
         return domain.jitter(drawn, widths, rng).data, labels[order]
+
+    # --- feature space --------------------------------------------------------------------------
+
+    def dual_parameters(self) -> tuple[Array, Array, Array]:
+        r"""Return the parameters a, B and ε of the paper's kernelized EM.
+
+        With the features of the training rows as the columns of V, the components have
+
+        .. math:: \mu_m = V a_m, \qquad \Sigma_m = \epsilon_m I + V B_m V', \qquad
+                  a_{im} = \frac{w_i\, p(m|i)}{n_m}, \qquad
+                  \epsilon_m = \frac{\alpha}{n_m + \beta},
+
+        .. math:: B_m = \sum_i \frac{w_i\, p(m|i)}{n_m + \beta} (e_i - a_m)(e_i - a_m)'
+                  + \epsilon_m C,
+
+        where C is that of ``covariance_prior``. The responsibilities p(m|i) are
+        ``responsibilities_``, so the values are those of one more M step. Products with features of
+        any point need kernel values only: :math:`\Phi(x)'\mu_m = \sum_i a_{im} k(x, x_i)`.
+
+        Returns
+        -------
+        a : array of shape (M, n)
+        B : array of shape (M, n, n)
+        epsilon : array of shape (M,)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import MercerMixture
+        >>> from mercer.kernels import Gaussian
+        >>> X = np.random.default_rng(0).normal(size=(20, 2))
+        >>> mixture = MercerMixture(kernel=Gaussian(1.0), alpha=2.0).fit(X)
+        >>> a, B, epsilon = mixture.dual_parameters()
+        >>> a.shape, B.shape, epsilon.round(3).tolist()
+        ((1, 20), (1, 20, 20), [0.095])
+        """
+        spectrum = self._fitted_spectrum()
+        if spectrum.points.is_chunked:
+            raise ValueError(
+                "dual_parameters has matrices of all pairs of rows, which are not computed for "
+                "Dask collections. Fit a sample of the rows."
+            )
+        if not self._has_all_coordinates():
+            raise ValueError(
+                f"The mixture has rank_={self.rank_} coordinates, fewer than the rank of K, so its "
+                "covariances are not of the form εI + VBV'. Pass rank=n_samples."
+            )
+        n, M = self.responsibilities_.shape
+        check_memory(8.0 * M * n**2, f"dual_parameters with {n} rows", "Fit fewer rows")
+        weights = spectrum.multiplicities_of_rows
+        prior = prior_coefficients(self.covariance_prior, weights)
+        if prior is not None and self.center:  # C refers to centered features
+            centering = np.eye(n) - (weights / weights.sum())[:, None]
+            prior = centering @ prior @ centering.T
+        masses = weights[:, None] * self.responsibilities_
+        return dual_parameters(masses, self.alpha_, self.beta, prior)
+
+    def push_forward(
+        self, X: Any, n_draws: int = 10_000, *, random_state: int | None = None
+    ) -> Array:
+        r"""Return the probabilities that a draw in feature space is nearest to Φ(x), for rows x.
+
+        This is the density of the paper's footnote 4, :math:`p(x) = \int \delta(x -
+        \Phi^-(\phi))\, p_F(\phi)\, d\phi`, where :math:`\Phi^-` maps φ to the row of X with the
+        nearest features: exact on a finite space up to the error of simulation; on a grid divide by
+        the volume of its cells. Draws are not close to the features of any point if many directions
+        have variance, so this density is smoother than ``pdf``.
+
+        Parameters
+        ----------
+        X : data that the kernel compares
+            All elements of a finite space, or a grid, each once.
+        n_draws : int
+            The standard error of a probability p is :math:`\sqrt{p(1 - p) / n}`.
+        random_state : int or None
+
+        Returns
+        -------
+        array of shape (len(X),)
+            Probabilities that add up to 1.
+
+        Examples
+        --------
+        >>> from mercer import MercerMixture
+        >>> from mercer.domains import bit_strings
+        >>> from mercer.kernels import Hamming
+        >>> space = bit_strings(2, text=True)
+        >>> mixture = MercerMixture(kernel=Hamming(0.3)).fit(["01", "01", "00", "11"])
+        >>> p = mixture.push_forward(space.objects, random_state=0)
+        >>> space.objects[p.argmax()]
+        '01'
+        """
+        points = self._validate_new(X)
+        check_integer(n_draws, "n_draws")
+        if points.is_chunked or points.kind == "gram":
+            raise ValueError(
+                "push_forward compares all rows of X with each other. Pass rows in memory and a "
+                "kernel object."
+            )
+        m = points.n
+        check_memory(24.0 * m**2, f"push_forward for {m} rows", "Pass fewer rows")
+        Z, _ = self._coordinates(points)
+        products = self._centered(self.kernel_(points.data), points)
+        rng = np.random.default_rng(random_state)
+        counts = rng.multinomial(n_draws, self.weights_ / self.weights_.sum())
+        norms = products.diagonal().copy()
+        found = push_forward_counts(self.mixture_, Z, products - Z @ Z.T, norms, counts, rng)
+        return np.asarray(found / n_draws)
 
     def _as_points(self, data: Any) -> Points:
         return validate_points(data, self.kernel_, estimator=self, reset=False)
