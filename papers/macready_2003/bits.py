@@ -50,7 +50,7 @@ def fitted(
     """Fit with the paper's ρ = 0.6 and β = 0.5, normalized over all strings."""
     X = draw(seed)
     settings = {"kernel": Hamming(rho), "alpha": alpha, "beta": 0.5, "domain": SPACE}
-    mixture = MercerMixture(n_components, rank=len(X), **settings)  # all coordinates
+    mixture = MercerMixture(n_components, **settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", IdentifiabilityWarning)  # the collapse is a result
         return mixture.fit(X)
@@ -77,6 +77,10 @@ def _alternatives(seeds: range) -> dict[str, list[float]]:
     return found
 
 
+def _push_forward(seed: int) -> Array:
+    return fitted(seed).push_forward(SPACE.objects, 100_000, random_state=0)
+
+
 def _parzen(X: Array, kernel: Kernel) -> Array:
     return np.asarray(kernel(SPACE.objects, X).mean(axis=1))
 
@@ -88,6 +92,7 @@ def table(quick: bool) -> Table:
     (correlation, mean), spreads = found.mean(axis=0), found.std(axis=0, ddof=1)
     alphas = np.array([fitted(seed, 1, "leave-one-out").alpha_ for seed in seeds])
     numbers = [len(fitted(seed).effective_weights_) for seed in seeds]
+    pushed = np.array([divergence(truth(), _push_forward(seed)) for seed in seeds])
     others = {name: np.array(values) for name, values in _alternatives(seeds).items()}
     label_free = [values for name, values in others.items() if "chosen with" not in name]
     rows = (
@@ -125,6 +130,14 @@ def table(quick: bool) -> Table:
             spread=float(alphas.std(ddof=1)),
             sampling_error=float(alphas.std(ddof=1)),
             our_error=float(alphas.std(ddof=1) / len(seeds) ** 0.5),
+        ),
+        Row(
+            "the density of footnote 4: divergence from the true distribution",
+            "",
+            float(pushed.mean()),
+            " nats",
+            spread=float(pushed.std(ddof=1)),
+            remark="From the string with the nearest features to each of 100,000 draws.",
         ),
         Row(
             "number of the two Gaussians with weight after the fit, mean over samples",

@@ -14,7 +14,7 @@ from mercer import JointMixtureClassifier, JointMixtureRegressor, MercerMixture
 from mercer.data.points import Points
 from mercer.domains import Box, FiniteSpace, GaussianBase, bit_strings
 from mercer.errors import ConvergenceWarning, IdentifiabilityWarning, NoDomainError, RankError
-from mercer.kernels import Categorical, Gaussian, Hamming, Polynomial, table_kernel
+from mercer.kernels import Categorical, Gaussian, Hamming, Laplacian, Polynomial, table_kernel
 from mercer.solvers import Nystrom
 from tests.expectations import raises, warns
 from tests.mixture.mixture_cases import frame, points
@@ -97,6 +97,21 @@ def test_collapsed_components_warn():
     with warns(IdentifiabilityWarning, "n_components=2", 1, "rank=10"):
         mixture = MercerMixture(2, kernel=Gaussian(0.5), alpha=15.0, rank=100).fit(points(100))
     assert len(mixture.effective_weights_) == 1
+
+
+def test_several_components_with_a_given_alpha_have_all_coordinates_of_a_rough_kernel():
+    """10 coordinates have most of the trace of a wide Gaussian, not of the Laplacian kernel."""
+    X, settings = points(60), {"alpha": 5.0, "random_state": 0}
+    rough = MercerMixture(2, kernel=Laplacian(1.0), **settings)
+    full = MercerMixture(2, kernel=Laplacian(1.0), rank=60, **settings)
+    for model in (rough, full):
+        with warns(IdentifiabilityWarning, "n_components=2"):
+            model.fit(X)
+    assert rough.rank_ == full.rank_ == 60
+    assert_allclose(rough.score_samples(X), full.score_samples(X))
+    with warns(IdentifiabilityWarning, "n_components=2"):
+        assert MercerMixture(2, kernel=Gaussian(10.0), **settings).fit(X).rank_ == 10
+    assert MercerMixture(2, kernel=Laplacian(1.0)).fit(X).rank_ == 10
 
 
 def test_several_components_have_a_low_rank_by_default():

@@ -146,7 +146,7 @@ def _maxima(parts: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
 _NEGLIGIBLE = 1e-10  # eigenvalues below this fraction of the largest are rounding errors
 _AUTO_ALPHA = 0.075  # in units of Σ k(x, x); agrees with the paper's examples
 #: coordinates of several components: with more, the largest component absorbs the others
-MIXTURE_RANK = 10
+_MIXTURE_RANK = 10
 
 
 class KernelMixture(KernelEstimator):
@@ -213,20 +213,15 @@ class KernelMixture(KernelEstimator):
             remedy = f"Without it the covariances are singular. Or pass one of {rules}."
             check_real(self.alpha, "alpha", above=0, remedy=remedy)
 
-    def _fit_coordinates(
-        self, sample: Sample, default_rank: int | None = None, solver: Any = None
-    ) -> Array:
+    def _fit_coordinates(self, sample: Sample, most: int = _MIXTURE_RANK) -> Array:
         """Decompose K, set ``spectrum_``, and return the coordinates of the training points.
 
-        ``default_rank`` replaces ``rank=None``. Several components get a low rank. ``solver``
-        replaces the parameter of this name.
+        ``most``: number of coordinates of several components for ``rank=None``.
         """
-        n = sample.points.n
-        if self.n_components > 1:
-            default_rank = min(default_rank or MIXTURE_RANK, MIXTURE_RANK)
-        rank = default_rank if self.rank is None else self.rank
-        if rank is None and n > self._max_rank:
-            rank = self._max_rank
+        n, rank = sample.points.n, self.rank
+        most = most if self.n_components > 1 else self._max_rank
+        if rank is None and n > most:
+            rank = most
         if isinstance(rank, int | np.integer):
             rank = min(rank, n)
         # a mixture does not depend on the basis of a subspace, so ties need no warning
@@ -235,7 +230,7 @@ class KernelMixture(KernelEstimator):
                 sample,
                 "variance",
                 rank,
-                solver=self.solver if solver is None else solver,
+                solver=self.solver,
                 center=self.center,
                 random_state=self.random_state,
                 at_most=not isinstance(rank, float),
@@ -251,12 +246,14 @@ class KernelMixture(KernelEstimator):
             Z = sample.passes.map(partial(_padded, self.rank_), Z)
         return sample.passes.persist(Z)
 
-    def _has_all_coordinates(self) -> bool:
-        """Return whether the training points have no residuals beyond rounding error."""
+    def _has_all_coordinates(self, tolerance: float = 1e-8) -> bool:
+        """Return whether the residuals of the training points are a negligible part of the trace.
+
+        By default up to rounding error.
+        """
         spectrum = self.spectrum_
         missing = spectrum.trace - spectrum.eigenvalues[: self.rank_].sum()
-        # up to rounding error nothing is outside the coordinates
-        return bool(missing <= 1e-8 * spectrum.trace)
+        return bool(missing <= tolerance * spectrum.trace)
 
     def _residual_variance(self, residuals: Array, sample: Sample) -> ResidualVariance | None:
         """Return the variance outside a rank cut; None if there is no cut."""

@@ -32,6 +32,7 @@ from mercer.utils.weights import Moments
 
 __all__ = ["MercerMixture"]
 
+_FULL_RANK = 300  # of several components with a given α
 _BLOCK_NODES = 2048  # nodes whose densities under all leave-one-out fits are in memory
 
 
@@ -81,8 +82,10 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         starts (``n_init``) differ, because they depend on the coordinates.
     rank : int, float or None
         Number of coordinates: an integer, a fraction of the trace, or None for all above rounding
-        error, at most 1000 for one component and 10 for several. After a cut the variance of the
-        remaining directions is estimated from the residuals of the training rows.
+        error, at most 1000. None for several components: 10, which keeps them apart; but at most
+        300 if α is a number or "leave-one-out" and the kernel is not smooth, so that more than 1 %
+        of the trace is outside of 10 coordinates. After a cut the variance of the remaining
+        directions is estimated from the residuals of the training rows.
     solver : str or solver
     n_init : int
         Number of EM runs: the first starts from k-means in feature space, the others from random
@@ -193,6 +196,8 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         weights = None if sample.weights is None else sample.multiplicities
         domain = self._fitted_domain(self.domain, sample.points, weights)
         Z = self._fit_coordinates(sample)
+        if self._uses_all_coordinates(sample):
+            Z = self._fit_coordinates(sample, _FULL_RANK)
         self._prior_scale = self._fit_prior(Z, sample)
         alpha = self._alpha_by_rule(Z, sample)
         if alpha is None:
@@ -203,6 +208,15 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         elif hasattr(self, "normalization_"):
             del self.normalization_
         return self
+
+    def _uses_all_coordinates(self, sample: Sample) -> bool:
+        """Return whether several components need more than the few coordinates of the default.
+
+        These keep the components apart, as the rules for α do; a given α is for all coordinates.
+        """
+        is_default = self.rank is None and self.n_components > 1 and not sample.points.is_chunked
+        follows_rank = self.alpha in ("auto", "scaled")
+        return is_default and not follows_rank and not self._has_all_coordinates(0.01)
 
     def _fit_prior(self, Z: Array, sample: Sample) -> Array | None:
         """Return J in kernel coordinates; None for the identity."""
