@@ -90,7 +90,7 @@ def test_order_of_modes_and_common_mean(order, tmp_path, capsys):
     found = json.loads(capsys.readouterr().out)["modes"]
     expected = mercer.measure_diversity(X, n_modes=3, mode_order=order).modes
     assert_allclose([m["eigenvalue"] for m in found], [m.eigenvalue for m in expected], rtol=1e-6)
-    assert "--mode-order eigenvalue" in page.read_text()  # the remark on the common mean
+    assert "Subtract the mean" in page.read_text()  # the remark on the common mean
 
 
 def test_gaussian_kernel_without_reference(files, capsys):

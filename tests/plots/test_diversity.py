@@ -31,5 +31,7 @@ def test_label_states_the_order_of_modes():
     result = mercer.measure_diversity(X, mode_order="eigenvalue", orders=2)
     display = DiversityDisplay.from_result(result)
     assert "eigenvalue" in display.axes_[1].get_xlabel()
-    by_term = DiversityDisplay.from_result(mercer.measure_diversity(X, orders=2))
+    by_term = DiversityDisplay.from_result(
+        mercer.measure_diversity(X, mode_order="entropy", orders=2)
+    )
     assert "entropy term" in by_term.axes_[1].get_xlabel()

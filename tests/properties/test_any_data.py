@@ -299,10 +299,10 @@ def test_large_tables_use_landmarks():
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_default_kernel_suggests_table_kernel(estimator):
+def test_default_kernel_suggests_the_kernel_of_tables(estimator):
     frame, _ = table()
     for part in (frame, frame[["age"]]):
-        with raises(ValueError, "table_kernel"):
+        with raises(ValueError, "kernel='table'"):
             estimator().fit(part)
 
 

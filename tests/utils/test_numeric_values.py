@@ -15,24 +15,24 @@ def frame(**columns):
 
 
 @pytest.mark.parametrize("method", ["fit", "transform"])
-def test_missing_values_name_the_column_and_the_table_kernel(method):
+def test_missing_values_name_the_column_and_the_kernel_of_tables(method):
     table = frame()
     model = KernelPCA(2).fit(table)
     table.loc[[3, 5], "weight"] = np.nan
-    with raises(ValueError, "NaN", "'weight'", "2 missing values", "row 3", "table_kernel"):
+    with raises(ValueError, "NaN", "'weight'", "2 missing values", "row 3", "kernel='table'"):
         getattr(model, method)(table)
 
 
-def test_texts_name_the_column_and_the_table_kernel():
-    with raises(ValueError, "'city'", "'Ghent'", "row 0", "table_kernel"):
+def test_texts_name_the_column_and_the_kernel_of_tables():
+    with raises(ValueError, "'city'", "'Ghent'", "row 0", "kernel='table'"):
         KernelPCA(2).fit(frame(city=["Ghent"] * 20))
 
 
 @pytest.mark.parametrize("kind", ["datetime64[s]", "timedelta64[s]"])
-def test_dates_name_the_column_and_the_table_kernel(kind):
+def test_dates_name_the_column_and_the_kernel_of_tables(kind):
     when = np.arange(20).astype(kind)
     for table in (frame(when=when), frame(when=when)[["when"]]):
-        with raises(ValueError, "'when'", "table_kernel"):
+        with raises(ValueError, "'when'", "kernel='table'"):
             KernelPCA(2).fit(table)
     with raises(ValueError, "Column 0"):
         KernelPCA(2).fit(when[:, None])
@@ -56,7 +56,7 @@ def test_arrays_and_lists_name_the_number_of_the_column():
 
 def test_polars_frames_name_the_column():
     pl = pytest.importorskip("polars")
-    with raises(ValueError, "'city'", "table_kernel"):
+    with raises(ValueError, "'city'", "kernel='table'"):
         KernelPCA(1).fit(pl.DataFrame({"a": [1.0, 2.0], "city": ["x", "y"]}))
 
 

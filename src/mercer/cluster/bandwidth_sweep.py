@@ -18,6 +18,7 @@ from mercer.eigen.decompose import Spectrum
 from mercer.errors import WeightWarning, suppress_warnings
 from mercer.gram import GramOperator, Sample
 from mercer.kernels import Kernel, Stationary
+from mercer.utils.formatting import Result
 from mercer.utils.row_passes import RowPasses
 from mercer.utils.types import Array
 from mercer.utils.validation import check_integer
@@ -45,7 +46,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, eq=False)
-class BandwidthRecord:
+class BandwidthRecord(Result):
     """The result of clustering at one bandwidth; ``record["cost"]`` is ``record.cost``.
 
     Attributes

@@ -71,8 +71,9 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         result may be 1.
     kernel : str or Kernel
         "gaussian" ("rbf"), "laplacian", "polynomial", "linear", "sigmoid", "cosine",
-        "precomputed", or a kernel object. A bandwidth of "auto", the default, is chosen by a
-        sweep; any other bandwidth is used unchanged.
+        "precomputed", or a kernel object; "table" for data frames with categories, dates, texts or
+        missing values; "auto" for "table" with such a frame, and "gaussian" otherwise. A bandwidth
+        of "auto", the default, is chosen by a sweep; any other bandwidth is used unchanged.
     bandwidths : int, array-like or None
         Number of bandwidths to try, evenly spaced over 10 to 20 % of the median distance as in the
         paper, or the bandwidths themselves. None: 33 over 10 to 200 % if the kernel's bandwidth is
@@ -124,8 +125,8 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     -----
     The sweep chooses the bandwidth with the lowest cost among those whose labels agree with the
     labels at nearby bandwidths to an adjusted Rand index of 0.95 (among the most stable ones if
-    none does); ``docs/theory/clustering.md`` has the evidence. No rule without labels is safe,
-    and the clusters depend on the bandwidth: inspect ``path_``.
+    none does). No rule without labels is safe, and the clusters depend on the bandwidth: inspect
+    ``path_``.
 
     Examples
     --------
@@ -139,6 +140,8 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     """
 
     eca_: KernelECA
+
+    _table: ClassVar[Literal["sum", "product"] | None] = "product"
 
     def __init__(
         self,
@@ -176,7 +179,7 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
             return self._fit(X, sample_weight)
 
     def _fit(self, X: Any, sample_weight: Any) -> Self:
-        kernel = as_kernel(self.kernel)
+        kernel = as_kernel(self.kernel, X, table=self._table)
         points = own_points(validate_points(X, kernel, estimator=self), X)
         weights = validate_weights(sample_weight, points)
         check_integer(self.max_iter, "max_iter")

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.data.points import require_memory
 from mercer.tables import Table, as_table
 from mercer.tables.columns import ColumnType
 from mercer.utils.types import Array
@@ -95,6 +96,7 @@ def describe_clusters(frame: Any, labels: Any, *, min_effect: float = SMALL) -> 
     """
     import pandas as pd
 
+    require_memory(frame, "describe_clusters")
     labels = np.asarray(labels)
     table = as_table(frame, missing="keep")
     if labels.shape != (table.rows_read,):

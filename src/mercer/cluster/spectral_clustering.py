@@ -120,7 +120,7 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     A new row gets the label of the majority of its five nearest rows in the graph, each weighted by
     :math:`\exp(-d^2 / r^2)`, r the distance of the fifth: one step of the random walk on the
     neighbor graph. Rows of the training sample keep their labels. Equal rows are merged, so weights
-    are equivalent to copies. ``docs/decisions.md`` has the evidence for the choice of the kernel.
+    are equivalent to copies.
 
     A sparse graph with at most ``n_clusters`` connected components, each with more rows than
     ``n_neighbors``, is used as it is. Others get the edges of a minimum spanning tree.

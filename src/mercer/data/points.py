@@ -47,6 +47,7 @@ __all__ = [
     "Sample",
     "check_sparse",
     "concatenate_points",
+    "require_memory",
     "row_weights",
     "rowwise",
     "select_rows",
@@ -391,6 +392,18 @@ def validate_points(X: Any, kernel: Any, *, estimator: Any = None, reset: bool =
     return points
 
 
+def require_memory(X: Any, what: str) -> None:
+    """Raise TypeError for Dask collections; ``what`` names the computation that needs all rows."""
+    from mercer.data.dask import passes_for
+
+    if not isinstance(X, np.ndarray) and passes_for(X).is_chunked:
+        raise TypeError(
+            f"{what} does not accept Dask collections: it needs all rows in memory. Pass a "
+            "subsample, for example X[::100].compute() of an array or X.sample(frac=.01).compute() "
+            "of a data frame."
+        )
+
+
 def _is_sparse(X: Any) -> bool:
     """Return whether X is a sparse matrix or array of SciPy, which is imported only then."""
     return hasattr(X, "tocsr")
@@ -416,8 +429,10 @@ def _validate_numeric(X: Any, kernel: Any, estimator: Any, reset: bool) -> Any:
     from sklearn.utils.validation import check_array, validate_data
 
     X = X if isinstance(X, np.ndarray) or _is_sparse(X) else as_numbers(X)
+    by_kernel = not isinstance(kernel, str)  # a type of data if there is no choice of kernels
+    compares_tables = by_kernel and getattr(estimator, "_table", "sum") is not None
     if not isinstance(X, np.ndarray) or X.dtype.kind in "Mm":
-        check_dates(X)
+        check_dates(X, compares_tables)
     options: Any = {"dtype": [np.float64, np.float32], "accept_sparse": "csr"}
     try:
         if estimator is None:
@@ -426,7 +441,7 @@ def _validate_numeric(X: Any, kernel: Any, estimator: Any, reset: bool) -> Any:
             valid = validate_data(estimator, X, reset=reset, **options)
         return check_sparse(valid, kernel) if _is_sparse(valid) else np.asarray(valid)
     except ValueError as error:
-        if (reason := explain_values(X)) is not None:
+        if (reason := explain_values(X, compares_tables)) is not None:
             raise ValueError(reason) from error
         raise
 

@@ -15,8 +15,13 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.bandwidth import fit_kernel
-from mercer.data.dask import passes_for
-from mercer.data.points import Points, rowwise, validate_points, validate_weights
+from mercer.data.points import (
+    Points,
+    require_memory,
+    rowwise,
+    validate_points,
+    validate_weights,
+)
 from mercer.decomposition.preimages import Preimage, preimages
 from mercer.decomposition.statistics import (
     FeatureDistance,
@@ -100,6 +105,10 @@ class KernelEstimator(BaseEstimator, MercerBase):  # type: ignore[misc]
     kernel: str | Kernel
     kernel_: Kernel
 
+    #: what kernel="table" stands for: a sum for variances, a product for entropies and mixtures,
+    #: nothing where rows must be vectors
+    _table: ClassVar[Literal["sum", "product"] | None] = "sum"
+
     def set_params(self, **params: Any) -> Self:
         """Set parameters; ``kernel__bandwidth`` also works if the kernel is given by name."""
         reaches_in = any(name.startswith("kernel__") for name in params)
@@ -122,7 +131,7 @@ class KernelEstimator(BaseEstimator, MercerBase):  # type: ignore[misc]
         batch. ``weight_unit``: unit of the sample's weights, if it must be the same in several
         batches. ``kernel``: the kernel to fit; None for the parameter ``kernel``.
         """
-        kernel = fitted or kernel or as_kernel(self.kernel)
+        kernel = fitted or kernel or as_kernel(self.kernel, X, table=self._table)
         points = validate_points(X, kernel, estimator=self, reset=fitted is None)
         points = own_points(points, X)
         weights = validate_weights(sample_weight, points)
@@ -138,12 +147,7 @@ class KernelEstimator(BaseEstimator, MercerBase):  # type: ignore[misc]
 
     def _refuse_chunks(self, X: Any) -> None:
         """Raise TypeError for Dask collections, where an estimator needs all rows in memory."""
-        if not isinstance(X, np.ndarray) and passes_for(X).is_chunked:
-            raise TypeError(
-                f"{type(self).__name__}.fit does not accept Dask collections: it needs all rows in "
-                "memory. Fit a subsample, for example X[::100].compute(); the fitted model accepts "
-                "Dask collections."
-            )
+        require_memory(X, f"{type(self).__name__}.fit")
 
     def _validate_with_rows(self, X: Any, sample_weight: Any) -> tuple[Sample, Array]:
         """Return the sample and the mask of its rows, to be applied to the targets too."""
@@ -200,8 +204,9 @@ class KernelEstimator(BaseEstimator, MercerBase):  # type: ignore[misc]
         tags.input_tags.pairwise = self.kernel == "precomputed" or isinstance(
             self.kernel, Precomputed
         )
-        with suppress(ValueError):  # "auto" of some estimators, or an invalid kernel
-            tags.input_tags.sparse = as_kernel(self.kernel).accepts_sparse
+        with suppress(ValueError):  # an invalid kernel
+            name = isinstance(self.kernel, str) and self.kernel
+            tags.input_tags.sparse = name != "auto" and as_kernel(self.kernel).accepts_sparse
         return tags
 
 

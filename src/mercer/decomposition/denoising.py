@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
@@ -78,6 +78,8 @@ class KernelDenoiser(OneToOneFeatureMixin, TransformerMixin, KernelEstimator):  
            [3., 3.]])
     """
 
+    _table: ClassVar[Literal["sum", "product"] | None] = None
+
     def __init__(
         self,
         n_components: int | float | Literal["auto"] | None = "auto",
@@ -108,7 +110,8 @@ class KernelDenoiser(OneToOneFeatureMixin, TransformerMixin, KernelEstimator):  
         sample_weight : array-like of shape (n,) or None
         """
         self._refuse_chunks(X)
-        kernel, is_auto = as_kernel(self.kernel), self.n_components == "auto"
+        kernel = as_kernel(self.kernel, X, table=self._table)
+        is_auto = self.n_components == "auto"
         order, preimage = self.order, self.preimage
         if order == "auto":
             order = "variance" if is_auto else "entropy"

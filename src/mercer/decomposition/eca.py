@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -32,8 +32,10 @@ class KernelECA(SpectralTransformer):
         Number of components, fraction of V, or None for all with a positive eigenvalue.
     kernel : str or Kernel
         "gaussian" ("rbf"), "laplacian", "polynomial", "linear", "sigmoid", "cosine",
-        "precomputed", or a kernel object. The bandwidth "auto" is Silverman's rule for at most
-        three columns, and the median distance divided by √2 for more.
+        "precomputed", or a kernel object; "table" for data frames with categories, dates, texts or
+        missing values; "auto" for "table" with such a frame, and "gaussian" otherwise. The
+        bandwidth "auto" is Silverman's rule for at most three columns, and the median distance
+        divided by √2 for more.
     solver : str or solver
         "auto", "dense", "lanczos", "fourier", "nystrom", or a solver object (see
         :mod:`mercer.solvers`).
@@ -83,6 +85,8 @@ class KernelECA(SpectralTransformer):
     >>> eca.component_ranks_
     array([1, 2, 9])
     """
+
+    _table: ClassVar[Literal["sum", "product"] | None] = "product"
 
     def __init__(
         self,

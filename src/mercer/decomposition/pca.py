@@ -27,8 +27,10 @@ class KernelPCA(SpectralTransformer):
         eigenvalue.
     kernel : str or Kernel
         "gaussian" ("rbf"), "laplacian", "polynomial", "linear", "sigmoid", "cosine",
-        "precomputed", or a kernel object. The bandwidth "auto" is Silverman's rule for at most
-        three columns, and the median distance divided by √2 for more.
+        "precomputed", or a kernel object; "table" for data frames with categories, dates, texts or
+        missing values; "auto" for "table" with such a frame, and "gaussian" otherwise. The
+        bandwidth "auto" is Silverman's rule for at most three columns, and the median distance
+        divided by √2 for more.
     center : bool
         Remove the mean in feature space.
     solver : str or solver

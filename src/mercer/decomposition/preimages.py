@@ -68,7 +68,7 @@ def check_preimage(kernel: Kernel, method: str, n_neighbors: Any) -> None:
     if kernel.compares != "vectors":
         raise ValueError(
             f"Pre-images are vectors, but {kernel!r} compares {kernel.compares}. Use a kernel on "
-            "vectors."
+            "vectors, and numeric columns only."
         )
     check_integer(n_neighbors, "n_neighbors")
     if method == "mika" and not isinstance(kernel, Gaussian):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import combinations
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from scipy.special import gammaincinv, ndtri
@@ -81,6 +81,8 @@ class RobustKernelPCA(SpectralTransformer):
     >>> int(robust.support_.min()), len(robust.support_) >= 75
     (5, True)
     """
+
+    _table: ClassVar[Literal["sum", "product"] | None] = None
 
     def __init__(
         self,
@@ -159,7 +161,7 @@ class RobustKernelPCA(SpectralTransformer):
         if sample.points.kind != "vectors":
             raise ValueError(
                 f"RobustKernelPCA needs a kernel on vectors; {sample.kernel!r} compares "
-                f"{sample.points.kind}."
+                f"{sample.points.kind}. Use KernelPCA, or KernelNovelty to find unusual rows."
             )
 
 

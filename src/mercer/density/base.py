@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy.optimize import brentq
@@ -141,6 +141,8 @@ class Density(DensityMixin, MercerBase):  # type: ignore[misc]
     """An estimator of log densities."""
 
     n_features_in_: int
+
+    _table: ClassVar[Literal["sum", "product"] | None] = None  # no kernel of a table is a density
 
     def _has_cdf(self) -> bool:
         """Whether ``cdf`` is available for one column."""

@@ -11,7 +11,14 @@ import numpy as np
 
 from mercer.bandwidth import fit_kernel
 from mercer.data.points import Points, Sample, concatenate_points
-from mercer.diversity.differences import DifferenceMode, feature_modes, gram_modes, row_novelty
+from mercer.diversity.differences import (
+    DifferenceMode,
+    feature_modes,
+    gram_modes,
+    listed_rows,
+    mode_rows,
+    row_novelty,
+)
 from mercer.eigen import Nystrom
 from mercer.eigen.plan import Auto, Request, has_few_features, plan
 from mercer.errors import suppress_warnings
@@ -20,7 +27,7 @@ from mercer.information.samples import require_unit_diagonal, validate_pair
 from mercer.kernels import Gaussian, Kernel, as_kernel
 from mercer.kernels.dot import DotProduct
 from mercer.utils.estimators import ignore_underflow
-from mercer.utils.formatting import format_number, table
+from mercer.utils.formatting import Result, Summary, format_number
 from mercer.utils.pairwise import row_ranges
 from mercer.utils.types import Array
 from mercer.utils.validation import check_integer
@@ -120,8 +127,8 @@ _DENSE_UP_TO = 1000  # rows of both samples whose kernel matrix is decomposed
 _EXACT = Auto(largest_gram=2e9, largest_product=1.2e10)
 
 
-@dataclass(frozen=True, eq=False)
-class SampleComparison:
+@dataclass(frozen=True, eq=False, repr=False)
+class SampleComparison(Result):
     """Result of :func:`mercer.compare_samples`.
 
     Attributes
@@ -189,19 +196,22 @@ class SampleComparison:
             }
         )
 
-    def _repr_html_(self) -> str:
+    def _summary(self) -> Summary:
         rows = [
-            ["MMD", format_number(self.mmd), format_number(self.p_value)],
+            ["MMD", format_number(self.mmd), format_number(self.p_value), ""],
             [
                 "Cauchy-Schwarz divergence",
                 format_number(self.cauchy_schwarz),
                 format_number(self.cauchy_schwarz_p_value),
+                "",
             ],
+            *mode_rows("novel mode", self.novel_modes),
+            *mode_rows("missing mode", self.missing_modes),
+            ["most novel rows of Y", "", "", listed_rows(np.argsort(-self.novelty))],
         ]
         notes = [self.limitations, self.tests_note]
-        return table(
-            "Two samples", ["statistic", "value", "p-value"], rows, " ".join(filter(None, notes))
-        )
+        head = ["statistic", "value", "p-value", "rows"]
+        return Summary(f"Two samples, {self.kernel!r}", head, rows, " ".join(filter(None, notes)))
 
     @property
     def tests_note(self) -> str:
@@ -248,7 +258,8 @@ def compare_samples(
     X, Y : array-likes with the same columns
         X is the reference.
     kernel : str or Kernel
-        With k(x, x) = 1. A bandwidth rule is applied to both samples together.
+        With k(x, x) = 1. "table" for data frames with categories, dates, texts or missing values.
+        Fitted to both samples together.
     n_modes : int
         Largest number of novel and of missing modes.
     n_permutations : int
@@ -286,7 +297,7 @@ def compare_samples(
     """
     check_integer(n_modes, "n_modes", low=0)
     check_integer(n_permutations, "n_permutations", low=19)
-    kernel = as_kernel(kernel)
+    kernel = as_kernel(kernel, X, table="product")
     union, n = _joined(X, Y, kernel)
     sample = Sample.of(fit_kernel(kernel, union), union, None)
     require_unit_diagonal(sample)

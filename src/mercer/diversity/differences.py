@@ -8,9 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs
 
+from mercer.utils.formatting import Result, format_number
 from mercer.utils.types import Array
 
-__all__ = ["REPRESENTATIVES", "DifferenceMode", "feature_modes", "gram_modes", "row_novelty"]
+__all__ = [
+    "REPRESENTATIVES",
+    "DifferenceMode",
+    "feature_modes",
+    "gram_modes",
+    "listed_rows",
+    "mode_rows",
+    "row_novelty",
+]
 
 REPRESENTATIVES = 8  # rows that are named per mode
 _NULL_DRAWS = 20  # permutations for the level of eigenvalues without a difference
@@ -18,7 +27,7 @@ _TOLERANCE = 1e-6  # residual of an eigenpair, relative to the largest eigenvalu
 
 
 @dataclass(frozen=True, eq=False)
-class DifferenceMode:
+class DifferenceMode(Result):
     """A direction in which two samples or two embeddings differ.
 
     Attributes
@@ -44,6 +53,20 @@ class DifferenceMode:
     eigenvalue: float
     representatives: Array
     significant: bool
+
+
+def listed_rows(rows: Array) -> str:
+    """Return the first of some row indices, for a cell of a table."""
+    return ", ".join(map(str, rows[:5].tolist())) + (", …" if len(rows) > 5 else "")
+
+
+def mode_rows(name: str, modes: list[DifferenceMode]) -> list[list[str]]:
+    """Return a row per significant mode: name, eigenvalue, nothing, representative rows."""
+    found = [mode for mode in modes if mode.significant]
+    return [
+        [f"{name} {i}", format_number(mode.eigenvalue), "", listed_rows(mode.representatives)]
+        for i, mode in enumerate(found, 1)
+    ]
 
 
 def feature_modes(

@@ -10,14 +10,15 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from mercer.bandwidth import fit_kernel
-from mercer.data.points import Sample, validate_points
-from mercer.diversity.differences import REPRESENTATIVES, DifferenceMode
+from mercer.data.points import Sample, require_memory, validate_points
+from mercer.diversity.differences import REPRESENTATIVES, DifferenceMode, mode_rows
 from mercer.eigen.plan import Request, plan
 from mercer.gram import DenseGram, ExplicitGram
 from mercer.gram.expansion import cross_gram
 from mercer.information.samples import require_unit_diagonal
 from mercer.kernels import Kernel, as_kernel
 from mercer.utils.estimators import ignore_underflow
+from mercer.utils.formatting import Result, Summary, format_number
 from mercer.utils.pairwise import row_ranges
 from mercer.utils.types import Array
 from mercer.utils.validation import check_integer
@@ -29,8 +30,8 @@ _TOLERANCE = 1e-8  # of eigenvalues, all of which are between -1 and 1
 _Ends: TypeAlias = list[tuple[Array, Array]]
 
 
-@dataclass(frozen=True, eq=False)
-class EmbeddingComparison:
+@dataclass(frozen=True, eq=False, repr=False)
+class EmbeddingComparison(Result):
     """Result of :func:`mercer.compare_embeddings`.
 
     Attributes
@@ -61,6 +62,14 @@ class EmbeddingComparison:
     second_vectors: Array
     distance: float
     residual: float
+
+    def _summary(self) -> Summary:
+        rows = [
+            ["distance", format_number(self.distance), "", ""],
+            *mode_rows("only in the first", self.first_modes),
+            *mode_rows("only in the second", self.second_modes),
+        ]
+        return Summary("Two embeddings", ["", "value", "", "rows"], rows)
 
 
 @ignore_underflow
@@ -113,8 +122,10 @@ def compare_embeddings(
     check_integer(n_modes, "n_modes")
     grams = []
     for Z in (X, Y):
-        points = validate_points(Z, as_kernel(kernel))
-        sample = Sample.of(fit_kernel(as_kernel(kernel), points), points, None)
+        require_memory(Z, "compare_embeddings")
+        unfitted = as_kernel(kernel, Z, table="product")
+        points = validate_points(Z, unfitted)
+        sample = Sample.of(fit_kernel(unfitted, points), points, None)
         require_unit_diagonal(sample)
         grams.append(plan(sample, Request("variance", 1)).gram(sample))
     if grams[0].size != grams[1].size:

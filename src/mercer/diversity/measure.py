@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import inf
 from typing import Any, Literal
 
@@ -17,7 +17,7 @@ from mercer.information import EntropyBounds, MatrixEntropies
 from mercer.information.samples import fitted_sample
 from mercer.kernels import Kernel
 from mercer.utils.estimators import ignore_underflow
-from mercer.utils.formatting import format_number, format_order, table
+from mercer.utils.formatting import Result, Summary, format_number, format_order
 from mercer.utils.types import Array
 from mercer.utils.validation import check_choice, check_integer
 
@@ -30,7 +30,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, eq=False)
-class Mode:
+class Mode(Result):
     """One component of a sample.
 
     Attributes
@@ -131,8 +131,8 @@ def _unit_columns(spectrum: Spectrum, points: Points) -> Array:
     return np.asarray(columns / np.where(norms > 0, norms, 1))
 
 
-@dataclass(frozen=True, eq=False)
-class Diversity:
+@dataclass(frozen=True, eq=False, repr=False)
+class Diversity(Result):
     """Result of :func:`mercer.measure_diversity`; arrays have one entry per order.
 
     Attributes
@@ -152,7 +152,7 @@ class Diversity:
         Confidence intervals of the population's scores, from the corrected entropies.
     confidence : float
     modes : list of Mode
-        By entropy term, largest first.
+        By eigenvalue (or by entropy term), largest first.
     assignments : array of int or None
         Index of the mode of each row with a positive weight; None for Dask collections.
     curves : list of lists of (size, score, standard error)
@@ -188,10 +188,6 @@ class Diversity:
     bounds: list[EntropyBounds]
     n_rows: int
     kernel: Kernel
-    _head: tuple[str, ...] = field(
-        default=("order", "score", "numerical bounds", "corrected", "confidence interval"),
-        repr=False,
-    )
 
     @property
     def is_converged(self) -> Array:
@@ -224,7 +220,7 @@ class Diversity:
         names = ("eigenvalue", "entropy_term", "share", "size", "stability")
         return pd.DataFrame({name: [getattr(m, name) for m in self.modes] for name in names})
 
-    def _rows(self) -> list[list[str]]:
+    def _summary(self) -> Summary:
         rows = []
         for i, order in enumerate(self.orders):
             error = format_number(self.corrected_errors[i], 2)
@@ -237,22 +233,11 @@ class Diversity:
                     " to ".join(format_number(x) for x in self.intervals[i]),
                 ]
             )
-        return rows
-
-    def __repr__(self) -> str:
-        rows = [self._head, *self._rows()]
-        widths = [max(len(row[j]) for row in rows) for j in range(len(self._head))]
-        lines = [
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in rows
-        ]
-        return f"Diversity of {self.n_rows} rows, {self.kernel!r}\n" + "\n".join(lines)
-
-    def _repr_html_(self) -> str:
+        head = ("order", "score", "numerical bounds", "corrected", "confidence interval")
         note = (
             f"Confidence {100 * self.confidence:g} %; the score is an effective number of points."
         )
-        return table(f"Diversity of {self.n_rows} rows", self._head, self._rows(), note)
+        return Summary(f"Diversity of {self.n_rows} rows, {self.kernel!r}", head, rows, note)
 
 
 @ignore_underflow
@@ -263,7 +248,7 @@ def measure_diversity(
     orders: Any = (1, 2, inf),
     n_modes: int = 10,
     confidence: float = 0.95,
-    mode_order: Literal["entropy", "eigenvalue"] = "entropy",
+    mode_order: Literal["eigenvalue", "entropy"] = "eigenvalue",
     sample_weight: Any = None,
     solver: Any = "auto",
     tol: float = 0.01,
@@ -285,16 +270,16 @@ def measure_diversity(
     X : array-like of shape (n, d), Dask array, or data that the kernel compares
         Embeddings, for example.
     kernel : str or Kernel
-        With k(x, x) = 1.
+        With k(x, x) = 1. "table" for data frames with categories, dates, texts or missing values.
     orders : sequence of float
         Orders q ≥ 0. Order 0 has no standard error.
     n_modes : int
         Number of modes; 0 for none.
     confidence : float
         Of the intervals.
-    mode_order : {"entropy", "eigenvalue"}
-        Rank of the modes. Vectors with a common mean direction have one mode with almost all of V
-        under the cosine kernel; use a Gaussian kernel or "eigenvalue" then.
+    mode_order : {"eigenvalue", "entropy"}
+        Rank of the modes. By entropy term, one mode has almost all of V if the rows have a common
+        mean direction under the cosine kernel, as embeddings do.
     sample_weight : array-like of shape (n,) or None
         A weight of 2 is equivalent to two copies of a row.
     solver, tol
@@ -311,8 +296,7 @@ def measure_diversity(
     Standard errors combine the influence function (delta method) with the excess variance between
     disjoint subsamples. For evenly spread points the influence function is constant; errors and
     intervals of finite orders then follow from the second-order term and a noncentral chi-square
-    distribution. Intervals assume independent rows. Their measured coverage is in
-    ``docs/diversity.md``.
+    distribution. Intervals assume independent rows.
 
     Examples
     --------
@@ -328,7 +312,7 @@ def measure_diversity(
     if not 0 < confidence < 1:
         raise ValueError(f"confidence={confidence!r} must be between 0 and 1.")
     check_integer(n_modes, "n_modes", low=0)
-    check_choice(mode_order, "mode_order", ("entropy", "eigenvalue"))
+    check_choice(mode_order, "mode_order", ("eigenvalue", "entropy"))
     sample = fitted_sample(X, kernel, sample_weight)
     entropies = MatrixEntropies(sample, solver=solver, tol=tol, random_state=random_state)
     found = [entropies.of_order(order) for order in orders]

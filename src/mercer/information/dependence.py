@@ -24,11 +24,10 @@ from typing import Any
 import numpy as np
 
 from mercer.bandwidth import fit_kernel
-from mercer.data.points import select_rows, validate_weights
+from mercer.data.points import require_memory, select_rows, validate_weights
 from mercer.kernels.cells import codes_of, column_of
 from mercer.kernels.tables import Table
-from mercer.utils.formatting import bar, shorten
-from mercer.utils.formatting import table as html_table
+from mercer.utils.formatting import Result, Summary, bar, shorten
 from mercer.utils.frames import as_frame, is_frame
 from mercer.utils.types import Array
 from mercer.utils.weights import Moments, multiplicities
@@ -40,8 +39,8 @@ _CHUNK = 20_000  # rows whose features are in memory
 _NEARLY_ALL = 0.9  # of the variation, before cells are compared one by one
 
 
-@dataclass(frozen=True, eq=False)
-class ColumnDependence:
+@dataclass(frozen=True, eq=False, repr=False)
+class ColumnDependence(Result):
     """How well the columns of a table predict each other; result of :func:`column_dependence`.
 
     All numbers are fractions of variation between 0 and 1: the mean squared error of a prediction
@@ -135,26 +134,14 @@ class ColumnDependence:
             }
         )
 
-    def _described(self) -> list[list[Any]]:
-        order = np.argsort(-self.predicted, kind="stable")
+    def _summary(self) -> Summary:
         rows = []
-        for j in order:
+        for j in np.argsort(-self.predicted, kind="stable"):
             best = self.predictors(self.columns[j])[:1]
             listed = "".join(f"{shorten(str(name), 30)} {100 * one:.0f} %" for name, one in best)
-            rows.append([shorten(str(self.columns[j]), 30), float(self.predicted[j]), listed])
-        return rows
-
-    def __repr__(self) -> str:
-        lines = [
-            f"{name:<30}  {100 * value:5.1f} %  {best}" for name, value, best in self._described()
-        ]
-        head = f"{'column':<30}  predicted  best single predictor"
-        return "\n".join(["Dependence between columns", head, *lines])
-
-    def _repr_html_(self) -> str:
-        rows = [[name, bar(value), best] for name, value, best in self._described()]
+            rows.append([shorten(str(self.columns[j]), 30), bar(float(self.predicted[j])), listed])
         heads = ["column", "predicted by the others", "best single predictor"]
-        return html_table("Dependence between columns", heads, rows)
+        return Summary("Dependence between columns", heads, rows)
 
 
 def column_dependence(
@@ -202,6 +189,7 @@ def column_dependence(
            [0. , 1. , 0.4],
            [0.5, 0.4, 1. ]])
     """
+    require_memory(X, "column_dependence")
     X = as_frame(X)
     weights = validate_weights(sample_weight, len(X))
     weights = np.ones(len(X)) if weights is None else weights

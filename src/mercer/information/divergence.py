@@ -20,6 +20,7 @@ from mercer.information.samples import clip_negative, validate_pair
 from mercer.kernels import Kernel, as_kernel
 from mercer.utils.distributions import GaussianTerms, inner_product, normal_divergence
 from mercer.utils.estimators import ignore_underflow
+from mercer.utils.formatting import Result
 from mercer.utils.types import Array
 from mercer.utils.validation import check_integer
 from mercer.utils.weights import multiplicities
@@ -78,7 +79,7 @@ def cauchy_schwarz_divergence(
     """
     if not isinstance(sample_weight, tuple | list) or len(sample_weight) != 2:
         raise ValueError("sample_weight must be a pair: the weights (or None) of X and of Y.")
-    kernel = as_kernel(kernel)
+    kernel = as_kernel(kernel, X, table="product")
     if kernel.compares == "gram":
         within, between, precision = _precomputed_means(X, Y, sample_weight)
         return _divergence(within, between, _ROUNDING * precision)
@@ -188,7 +189,7 @@ def _fit_to_both(kernel: Kernel, both: list[Points], weights: list[Array | None]
 
 
 @dataclass(frozen=True)
-class DensityDistance:
+class DensityDistance(Result):
     """A distance between two densities, with its error; ``float()`` gives the value.
 
     Attributes

@@ -34,6 +34,7 @@ from mercer.information.trace_quadrature import (
 )
 from mercer.kernels import Gaussian, Kernel
 from mercer.utils.estimators import ignore_underflow
+from mercer.utils.formatting import Result
 from mercer.utils.resources import blas_threads_for, single_threaded_blas
 from mercer.utils.types import Array
 
@@ -49,7 +50,7 @@ _SOLVER_ROUNDING = 10  # error of a decomposition, in units of the precision and
 
 
 @dataclass(frozen=True)
-class EntropyBounds:
+class EntropyBounds(Result):
     """A value with two-sided numerical bounds.
 
     Attributes

@@ -42,7 +42,7 @@ def fitted_sample(
     X: Any, kernel: str | Kernel, sample_weight: Any, convolve: bool = False
 ) -> Sample:
     """Validate the data and fit the kernel; with ``convolve``, take its self-convolution."""
-    kernel = as_kernel(kernel)
+    kernel = as_kernel(kernel, X, table="product")
     points = validate_points(X, kernel)
     weights = validate_weights(sample_weight, points)
     kernel = fit_kernel(kernel, points, weights)
@@ -118,8 +118,8 @@ def require_unit_diagonal(sample: Sample) -> None:
     if max(abs(low - 1), abs(high - 1)) > 1e-6:
         raise ValueError(
             f"k(x, x) must be 1 for every point; {sample.kernel!r} gives values from {low:.6g} to "
-            f"{high:.6g}. Use a kernel such as Gaussian or Cosine, or pass the matrix "
-            "K / √(diag K diag K') with kernel='precomputed'."
+            f"{high:.6g}. Use a kernel such as Gaussian or Cosine, mercer.kernels.Normalized of "
+            "this kernel, or the matrix K / √(diag K diag K') with kernel='precomputed'."
         )
 
 

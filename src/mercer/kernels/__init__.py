@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from mercer.utils.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from mercer.kernels.algebra import Normalized as Normalized
     from mercer.kernels.algebra import Product as Product
     from mercer.kernels.algebra import Scaled as Scaled
     from mercer.kernels.algebra import Sum as Sum
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "algebra": "Product Scaled Sum",
+        "algebra": "Normalized Product Scaled Sum",
         "base": "Kernel as_kernel",
         "categories": "Categorical Hamming",
         "checks": "check_kernel",

@@ -13,7 +13,7 @@ from mercer.utils.formatting import table as html_table
 from mercer.utils.frames import as_frame
 from mercer.utils.types import Array
 
-__all__ = ["Product", "Scaled", "Sum", "add", "multiply"]
+__all__ = ["Normalized", "Product", "Scaled", "Sum", "add", "multiply"]
 
 
 def add(left: Kernel, right: Any) -> Kernel:
@@ -287,3 +287,73 @@ class Scaled(Kernel):
             f"({self.kernel!r})" if isinstance(self.kernel, _Combination) else f"{self.kernel!r}"
         )
         return f"{self.factor!r} * {inner}"
+
+
+class Normalized(Kernel):
+    """A kernel whose features have unit length, ``k(x, y) = k₀(x, y) / √(k₀(x, x) k₀(y, y))``.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Positive semi-definite. Rows with k₀(x, x) = 0 have k(x, y) = 0 for all y.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear, Normalized
+    >>> Normalized(Linear())([[3.0, 4.0], [1.0, 0.0]])
+    array([[1. , 0.6],
+           [0.6, 1. ]])
+    """
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self._depth = checked_depth([kernel])
+
+    @property
+    def compares(self) -> Kind:  # type: ignore[override]
+        """Type of data that the inner kernel compares."""
+        kind = self.kernel.compares
+        if kind == "gram":
+            raise ValueError(f"{self!r}: normalize a precomputed Gram matrix before fitting.")
+        return kind
+
+    @property
+    def is_psd(self) -> bool:
+        """Whether the inner kernel is."""
+        return self.kernel.is_psd
+
+    def tiles(self, X: Any, Y: Any = None) -> Tiles:
+        """Divide the kernel's tiles by the lengths of the features."""
+        inner = self.kernel.tiles(X, Y)
+        left = self._inverse_lengths(X)
+        right = left if Y is None else self._inverse_lengths(Y)
+
+        def tile(rows: slice, columns: slice, out: Array | None) -> Array:
+            block = inner(rows, columns, out)
+            block *= left[rows, None]
+            block *= right[columns]
+            return block
+
+        return tile
+
+    def diagonal(self, X: Any) -> Array:
+        """Return ones, and 0 for features of length 0."""
+        return (self._inverse_lengths(X) > 0).astype(np.float64)
+
+    def features(self, X: Any) -> Array | None:
+        """Scale the kernel's features to unit length."""
+        inner = self.kernel.features(X)
+        return None if inner is None else inner * self._inverse_lengths(X)[:, None]
+
+    def _inverse_lengths(self, X: Any) -> Array:
+        squares = self.kernel.diagonal(X)
+        with np.errstate(divide="ignore"):
+            return np.where(squares > 0, 1 / np.sqrt(np.maximum(squares, 0)), 0.0)
+
+    def inner_kernels(self) -> dict[str, Kernel]:
+        """Return the inner kernel."""
+        return {"kernel": self.kernel}
+
+    def with_inner_kernels(self, kernels: Sequence[Kernel]) -> Kernel:
+        """Normalize another kernel."""
+        return Normalized(kernels[0])

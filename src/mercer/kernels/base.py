@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from copy import copy, deepcopy
 from difflib import get_close_matches
 from functools import cache
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -16,7 +16,7 @@ import mercer.kernels
 from mercer.data.points import Kind, check_sparse, select_rows
 from mercer.utils.estimators import MercerBase
 from mercer.utils.formatting import table as html_table
-from mercer.utils.frames import as_frame
+from mercer.utils.frames import as_frame, is_mixed_table
 from mercer.utils.types import Array
 
 __all__ = [
@@ -367,10 +367,16 @@ class Kernel(MercerBase):
         return self * other
 
 
-def as_kernel(kernel: Any) -> Kernel:
+def as_kernel(
+    kernel: Any, X: Any = None, *, table: Literal["sum", "product"] | None = "sum"
+) -> Kernel:
     """Return a kernel object; a name gives its kernel with default parameters.
 
-    A function of two rows or two matrices becomes a :class:`~mercer.kernels.FunctionKernel`.
+    "auto" is "table" if X is a data frame with other columns than numbers or with missing values,
+    and "gaussian" otherwise. ``table`` is the form that "table" stands for: the sum of the columns'
+    kernels, or their product, normalized so that k(x, x) = 1 for rows with missing values too; None
+    where neither is possible. A function of two rows or two matrices becomes a
+    :class:`~mercer.kernels.FunctionKernel`.
 
     >>> from mercer.kernels import as_kernel
     >>> as_kernel("gaussian")
@@ -378,6 +384,10 @@ def as_kernel(kernel: Any) -> Kernel:
     """
     if isinstance(kernel, Kernel):
         return kernel
+    if isinstance(kernel, str) and kernel == "auto":
+        kernel = "table" if table is not None and is_mixed_table(as_frame(X)) else "gaussian"
+    if isinstance(kernel, str) and kernel == "table" and table == "product":
+        return mercer.kernels.Normalized(mercer.kernels.Table("product"))
     if isinstance(kernel, str) and kernel in KERNEL_NAMES:
         named: Kernel = getattr(mercer.kernels, KERNEL_NAMES[kernel])()
         return named
@@ -385,7 +395,8 @@ def as_kernel(kernel: Any) -> Kernel:
         return mercer.kernels.FunctionKernel(kernel)
     raise ValueError(
         f"kernel={kernel!r} is neither a kernel object (such as mercer.kernels.Gaussian(1.0)), a "
-        f"function, nor one of the names {', '.join(map(repr, KERNEL_NAMES))}.{_hint(kernel)}"
+        f"function, nor one of the names {', '.join(map(repr, ['auto', *KERNEL_NAMES]))}."
+        f"{_hint(kernel)}"
     )
 
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -158,6 +158,7 @@ class KernelMixture(KernelEstimator):
 
     spectrum_: Spectrum
 
+    _table: ClassVar[Literal["sum", "product"] | None] = "product"
     _per_row_attributes: ClassVar[tuple[str, ...]] = ("responsibilities_",)
 
     #: rules for alpha, by name

@@ -56,8 +56,9 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         M. M > 1 is meaningful only in few coordinates (``rank``); in many the component with the
         larger weight absorbs the others. A collapse causes a warning.
     kernel : str or Kernel
-        Any kernel: on vectors, tables, strings, graphs, …. The bandwidth "auto" is Silverman's rule
-        for at most three columns, and the median distance divided by √2 for more.
+        Any kernel: on vectors, tables, strings, graphs, …; names as in :class:`KernelPCA`. The
+        bandwidth "auto" is Silverman's rule for at most three columns, and the median distance
+        divided by √2 for more.
     alpha : float, "auto", "scaled" or "leave-one-out"
         α: large values make covariances spherical and densities smooth. It should grow with n and
         with the scale of the kernel. "auto" is 0.075 times the sum of k(x, x) for one component,

@@ -12,6 +12,7 @@ from scipy.linalg import cho_factor, cho_solve
 from sklearn.covariance import ledoit_wolf
 from sklearn.utils import check_array
 
+from mercer.data.points import require_memory
 from mercer.errors import IdentifiabilityWarning, warn
 from mercer.utils.frames import as_frame, check_distinct_names, is_frame
 from mercer.utils.types import Array
@@ -57,6 +58,7 @@ def process_rows(X: Any, time: Hashable | None = None) -> ProcessRows:
     """
     import pandas as pd
 
+    require_memory(X, "ProcessMonitor")
     X = as_frame(X)
     if not is_frame(X):
         if time is not None:

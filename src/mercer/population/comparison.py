@@ -17,6 +17,7 @@ from mercer.population.kernel import KernelOperator
 from mercer.population.measure import Measure, admit_vectors, count_monomials
 from mercer.population.measures import Mixture, as_measure
 from mercer.population.operator import MAX_MONOMIALS, PolynomialOperator, PopulationOperator
+from mercer.utils.formatting import Result
 from mercer.utils.types import Array
 from mercer.utils.validation import check_integer
 from mercer.utils.weights import effective_size
@@ -72,7 +73,7 @@ def degree_of(kernel: Linear | Polynomial) -> int:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Result):
     """Components of a sample and of the population.
 
     Attributes

@@ -21,6 +21,7 @@ from mercer.population.measures import Mixture, as_measure
 from mercer.population.operator import PolynomialFeatures
 from mercer.population.quadrature import Quadrature
 from mercer.supervised.scatter import ClassMoments, class_signs
+from mercer.utils.formatting import Result
 from mercer.utils.types import Array
 from mercer.utils.validation import check_integer, check_real
 from mercer.utils.weights import checked_proportions
@@ -285,7 +286,7 @@ def _class_moments(
 
 
 @dataclass(frozen=True)
-class DiscriminantComparison:
+class DiscriminantComparison(Result):
     """Discriminant functions of a sample and of the population.
 
     Attributes

@@ -19,6 +19,7 @@ from mercer.population.comparison import has_moments, operator_of
 from mercer.population.measure import spell
 from mercer.population.measures import Empirical
 from mercer.population.operator import PolynomialOperator, PopulationOperator
+from mercer.utils.formatting import Result
 from mercer.utils.types import Array
 from mercer.utils.validation import check_integer
 
@@ -45,7 +46,7 @@ class DegreeRow:
 
 
 @dataclass(frozen=True)
-class DegreeEffect:
+class DegreeEffect(Result):
     """The effect of the degree of a polynomial kernel on kernel PCA of a sample.
 
     Attributes
@@ -251,7 +252,7 @@ _NEARLY_ONE = 0.95  # correlations from here on count as equality
 
 
 @dataclass(frozen=True)
-class CenteringEffect:
+class CenteringEffect(Result):
     """The effect of centering in feature space on the leading components of a sample.
 
     Attributes

@@ -36,8 +36,8 @@ def diversity_page(
     """
     scores = HtmlTable(
         f"Effective numbers, with {100 * result.confidence:g} % confidence intervals",
-        result._head,
-        result._rows(),
+        result._summary().head,
+        result._summary().rows,
     )
     panels = 2 if result.modes else 1
     figure = Figure(
@@ -56,9 +56,9 @@ def diversity_page(
     )
     modes = [
         {
-            "title": f"Mode {i}: {format_percent(mode.share)} of V",
-            "facts": f"{format_percent(mode.size)} of the rows; eigenvalue "
-            f"{format_number(mode.eigenvalue)}; stability {mode.stability:.2f}",
+            "title": f"Mode {i}: {format_percent(mode.eigenvalue)} of the sum of eigenvalues",
+            "facts": f"{format_percent(mode.size)} of the rows; "
+            f"{format_percent(mode.share)} of V; stability {mode.stability:.2f}",
             "rows": _items(mode.representatives, captions, folder),
         }
         for i, mode in enumerate(result.modes, start=1)
@@ -98,8 +98,8 @@ def _common_mean(result: Diversity) -> str:
         return ""
     return (
         f"Mode 1 has {format_percent(result.modes[0].share)} of V: it is the mean that all rows "
-        "have in common. Subtract the mean from the embeddings, use a Gaussian kernel with a "
-        "smaller bandwidth, or rank the modes by eigenvalue (--mode-order eigenvalue)."
+        "have in common. Subtract the mean from the embeddings, or use a Gaussian kernel with a "
+        "smaller bandwidth, to see the groups in the first modes too."
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -31,6 +31,8 @@ class _ComponentModel(KernelEstimator):
     """``f(x) = b + Σ_{i ≤ k} c_i z_i(x)`` with z the projections on components of K."""
 
     spectrum_: Spectrum
+
+    _table: ClassVar[Literal["sum", "product"] | None] = "product"
 
     def __init__(
         self,
@@ -122,8 +124,8 @@ class ComponentRegressor(RegressorMixin, _ComponentModel):  # type: ignore[misc]
         Number of components (fewer if K has a smaller rank). "cv" chooses up to 100 by their
         leave-one-out error, with the components of all rows.
     kernel : str or Kernel
-        The bandwidth "auto" is Silverman's rule for at most three columns, and the median distance
-        divided by √2 for more.
+        As in :class:`KernelPCA`. The bandwidth "auto" is Silverman's rule for at most three
+        columns, and the median distance divided by √2 for more.
     order : {"entropy", "variance"}
         Order of the components (of the uncentered K).
     solver : str or solver
@@ -218,8 +220,8 @@ class ComponentClassifier(ClassifierMixin, _ComponentModel):  # type: ignore[mis
         Number of components (fewer if K has a smaller rank). "cv" chooses up to 100 by their
         leave-one-out error, with the components of all rows.
     kernel : str or Kernel
-        The bandwidth "auto" is Silverman's rule for at most three columns, and the median distance
-        divided by √2 for more.
+        As in :class:`KernelPCA`. The bandwidth "auto" is Silverman's rule for at most three
+        columns, and the median distance divided by √2 for more.
     order : {"entropy", "variance"}
         Order of the components (of the uncentered K).
     solver : str or solver

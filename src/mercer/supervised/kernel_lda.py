@@ -72,8 +72,8 @@ class KernelLDA(_Discriminant, KernelEstimator):
         Number of functions that ``transform`` returns; None for all (the number of classes minus
         one). Predictions always use all.
     kernel : str or Kernel
-        The bandwidth "auto" is Silverman's rule for at most three columns, and the median distance
-        divided by √2 for more.
+        As in :class:`KernelPCA`. The bandwidth "auto" is Silverman's rule for at most three
+        columns, and the median distance divided by √2 for more.
     regularization : float or "cv"
         "cv" selects a power of ten between 1e-5 and 10 by leave-one-out error, then by
         log-probability; it needs no refits. Or a number that is not negative.

@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 from math import floor, inf, isfinite
-from typing import Any
+from textwrap import wrap
+from typing import Any, NamedTuple
 
 __all__ = [
     "Markup",
+    "Result",
+    "Summary",
     "bar",
     "format_count",
     "format_names",
@@ -107,6 +110,61 @@ def shorten(text: str, longest: int = 60) -> str:
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
+# --- results --------------------------------------------------------------------------------------
+
+
+class Summary(NamedTuple):
+    """A table that summarizes a result; cells of the first column are headers of rows."""
+
+    caption: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str = ""
+
+
+class Result:
+    """A result whose text fits on a screen of 100 × 40 characters, with a form in HTML.
+
+    A subclass defines ``_summary``, with the most important rows first, or has a short text of its
+    own, which HTML repeats.
+    """
+
+    _most_rows = 25
+
+    def _summary(self) -> Summary | None:
+        return None
+
+    def __repr__(self) -> str:
+        summary = self._summary()
+        assert summary is not None
+        shown, omitted = self._shown(summary)
+        rows = [[_plain(cell) for cell in row] for row in [summary.head, *shown]]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in rows
+        ]
+        notes = [line for text in (omitted, summary.note) if text for line in wrap(text, 100)]
+        return "\n".join([shorten(summary.caption, 100), *lines, *notes])
+
+    def _repr_html_(self) -> str:
+        summary = self._summary()
+        if summary is None:
+            return f"<pre>{escape(str(self))}</pre>"
+        shown, omitted = self._shown(summary)
+        note = " ".join(filter(None, [omitted, summary.note]))
+        return table(summary.caption, summary.head, shown, note)
+
+    def _shown(self, summary: Summary) -> tuple[Sequence[Sequence[str]], str]:
+        omitted = len(summary.rows) - self._most_rows
+        text = f"… and {format_count(omitted, 'more row')}" if omitted > 0 else ""
+        return summary.rows[: self._most_rows], text
+
+
+def _plain(cell: str) -> str:
+    return cell.text if isinstance(cell, Markup) else shorten(cell, 40)
+
+
 # --- tables in notebooks --------------------------------------------------------------------------
 
 
@@ -114,7 +172,9 @@ _CELL = "padding:0.15em 0.8em;text-align:left;border-bottom:1px solid rgba(127,1
 
 
 class Markup(str):
-    """A string of HTML, which is not escaped."""
+    """A string of HTML, which is not escaped; ``text`` is its form without HTML."""
+
+    text = ""
 
 
 def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], note: str = "") -> str:
@@ -142,10 +202,13 @@ def bar(fraction: float) -> Markup:
     inside = f"width:{100 * min(max(fraction, 0.0), 1.0):.1f}%"
     track = "display:inline-block;width:6em;height:0.7em;margin-right:0.5em"
     fill = "display:block;height:100%;background:currentColor;opacity:0.55"
-    return Markup(
+    text = f"{100 * fraction:.3g} %"
+    made = Markup(
         f'<span style="{track}" aria-hidden="true"><span style="{fill};{inside}"></span></span>'
-        f"{100 * fraction:.3g} %"
+        f"{text}"
     )
+    made.text = text
+    return made
 
 
 def _row(cells: Sequence[str]) -> str:

@@ -31,11 +31,14 @@ def is_frame(X: Any) -> bool:
 
 
 def is_mixed_table(X: Any) -> bool:
-    """Return whether X is a data frame with labels, texts or missing values."""
+    """Return whether X is a data frame with labels, texts or missing values.
+
+    Missing values of a Dask frame are not counted, since this would take a pass over its rows.
+    """
     if not is_frame(X):
         return False
     numeric = all(dtype.kind in "biuf" for dtype in X.dtypes)
-    return not numeric or bool(X.isna().to_numpy().any())
+    return not numeric or (hasattr(X, "to_numpy") and bool(X.isna().to_numpy().any()))
 
 
 def as_frame(X: Any) -> Any:
@@ -144,13 +147,17 @@ def column_names(X: Any) -> list[Any] | None:
 # --- explanations of values that are not numbers ------------------------------------------------
 
 
-_REMEDY = (
-    "Compare such columns by kernel=mercer.kernels.table_kernel(X) with X a data frame, or pass "
-    "numeric columns only."
-)
+def _remedy(compares_tables: bool) -> str:
+    """Return a remedy; ``compares_tables`` is whether there may be a kernel for such columns."""
+    if compares_tables:
+        return "Pass a data frame with kernel='table', or numeric columns only."
+    return (
+        "Pass numeric columns only: encode categories, for example with "
+        "sklearn.preprocessing.OneHotEncoder, and impute missing values."
+    )
 
 
-def check_dates(X: Any) -> None:
+def check_dates(X: Any, compares_tables: bool = True) -> None:
     """Raise ValueError for the first column of dates of an array or a data frame."""
     if isinstance(X, np.ndarray):
         types: Any = [("0", X.dtype)]
@@ -161,18 +168,26 @@ def check_dates(X: Any) -> None:
     for label, dtype in types:
         if getattr(dtype, "kind", "") in ("M", "m"):
             raise ValueError(
-                f"Column {label} contains dates or durations, and this kernel compares numbers. "
-                f"{_REMEDY}"
+                f"Column {label} contains dates or durations, and numbers are required. "
+                f"{_remedy(compares_tables)}"
             )
 
 
-def explain_values(X: Any) -> str | None:
+def explain_values(X: Any, compares_tables: bool = True) -> str | None:
     """Return which column has texts, missing or infinite values; None for other causes.
+
+    ``compares_tables``: whether the remedy may be the kernel of a table.
 
     >>> import numpy as np
     >>> explain_values([[1.0, np.nan], [2.0, 3.0]]).split(". ")[0]
     'Input X contains NaN: column 1 has 1 missing value, first in row 0'
     """
+    if isinstance(X, list | tuple) and X and isinstance(X[0], str):
+        return (
+            f"X is a list of texts ({X[0]!r}, …), and numbers are required. "
+            + ("Compare texts with " if compares_tables else "Estimators with a kernel accept ")
+            + "kernel=mercer.kernels.NGram(3, normalize=True)."
+        )
     for label, column in _columns(X):
         values = np.asarray(column)
         if values.dtype.kind in "US" or values.dtype == object:
@@ -181,7 +196,7 @@ def explain_values(X: Any) -> str | None:
                 row, text = found
                 return (
                     f"could not convert string to float: column {label} contains texts ({text!r} "
-                    f"in row {row}), and this kernel compares numbers. {_REMEDY}"
+                    f"in row {row}), and numbers are required. {_remedy(compares_tables)}"
                 )
             values = _as_floats(values)
         if values.dtype.kind != "f" or np.isfinite(values).all():
@@ -191,8 +206,7 @@ def explain_values(X: Any) -> str | None:
             plural = "" if len(missing) == 1 else "s"
             return (
                 f"Input X contains NaN: column {label} has {len(missing)} missing value{plural}, "
-                f"first in row {missing[0]}. Remove or impute missing values, or compare rows by "
-                "kernel=mercer.kernels.table_kernel(X) with X a data frame, which accepts them."
+                f"first in row {missing[0]}. {_remedy(compares_tables)}"
             )
         row = int(np.argmax(np.isinf(values)))
         return (

@@ -25,7 +25,7 @@ def diversity(
     bandwidth: Bandwidth = "auto",
     orders: tuple[float, ...] = (1.0, 2.0, float("inf")),
     modes: Annotated[int, Parameter(validator=Number(gte=0))] = 10,
-    mode_order: Literal["entropy", "eigenvalue"] = "entropy",
+    mode_order: Literal["eigenvalue", "entropy"] = "eigenvalue",
     confidence: Annotated[float, Parameter(validator=Number(gt=0, lt=1))] = 0.95,
     solver: Solver = "auto",
     out: Path | None = None,
@@ -61,7 +61,7 @@ def diversity(
     modes
         Number of modes.
     mode_order
-        Rank modes by their entropy term or by their eigenvalue.
+        Rank modes by their eigenvalue or by their entropy term.
     confidence
         Of the intervals.
     solver
@@ -114,7 +114,7 @@ def _measure(
     bandwidth: float | str,
     orders: tuple[float, ...],
     modes: int,
-    mode_order: Literal["entropy", "eigenvalue"],
+    mode_order: Literal["eigenvalue", "entropy"],
     confidence: float,
     solver: str,
 ) -> tuple[Any, Any, list[Any]]:
@@ -184,23 +184,10 @@ def _finite_or_text(value: float) -> float | str:
 def _print(result: Any, comparison: Any, against: str | None) -> None:
     print(result)
     if result.modes:
-        print("\nmode       of V      rows  stability  typical rows")
+        print("\nmode  eigenvalue       of V       rows  stability  typical rows")
     for i, mode in enumerate(result.modes, start=1):
         rows = ", ".join(map(str, mode.representatives[:5]))
-        share, size = format_percent(mode.share), format_percent(mode.size)
-        print(f"{i:4d} {share:>10} {size:>9} {mode.stability:10.2f}  {rows}")
-    if comparison is None:
-        return
-    print(f"\ncompared with {against}")
-    print(f"MMD                        {comparison.mmd:.4g}  (p = {comparison.p_value:.3g})")
-    print(
-        f"Cauchy-Schwarz divergence  {comparison.cauchy_schwarz:.4g}  "
-        f"(p = {comparison.cauchy_schwarz_p_value:.3g})"
-    )
-    if comparison.tests_note:
-        print(comparison.tests_note)
-    novel = sum(mode.significant for mode in comparison.novel_modes)
-    missing = sum(mode.significant for mode in comparison.missing_modes)
-    print(f"novel modes: {novel}, missing modes: {missing}")
-    top = (-comparison.novelty).argsort(kind="stable")[:5]
-    print(f"most novel rows: {', '.join(map(str, top))}")
+        value, share, size = map(format_percent, (mode.eigenvalue, mode.share, mode.size))
+        print(f"{i:4d} {value:>11} {share:>10} {size:>10} {mode.stability:10.2f}  {rows}")
+    if comparison is not None:
+        print(f"\ncompared with {against} (Y: {result.n_rows} rows of data)\n{comparison}")
