@@ -27,6 +27,7 @@ MODULES = [
     "mixed_tables",
     "mixed_density",
     "novelty",
+    "table_rows",
     "discriminant",
     "high_dimension",
     "process",

@@ -15,17 +15,16 @@ from importlib.resources import files
 import numpy as np
 import pandas as pd
 from sklearn.compose import make_column_selector, make_column_transformer
-from sklearn.ensemble import IsolationForest
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import accuracy_score, adjusted_rand_score, log_loss, roc_auc_score
+from sklearn.metrics import accuracy_score, adjusted_rand_score, log_loss
 from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from benchmarks.measure import extra_peak, table
-from mercer import JointMixtureClassifier, KernelNovelty, MercerMixture
+from mercer import JointMixtureClassifier, MercerMixture
 from mercer.kernels import table_kernel
 from mercer.solvers import Nystrom
 
@@ -225,45 +224,6 @@ def classification() -> str:
     return table("Classification, five folds", rows, header)
 
 
-def novelty() -> str:
-    """Train on half of the largest class; separate the other half from all other classes."""
-    rows = []
-    for name, load in SETS.items():
-        X, y = load()
-        classes, counts = np.unique(y, return_counts=True)
-        usual = np.flatnonzero(y == classes[counts.argmax()])
-        found: dict[str, list[tuple[float, ...]]] = {}
-        for seed in range(5):
-            order = np.random.default_rng(seed).permutation(usual)
-            train = X.iloc[order[: len(order) // 2]]
-            test = np.setdiff1d(np.arange(len(X)), order[: len(order) // 2])
-            encoder = one_hot().fit(train)
-            detectors = {
-                "KernelNovelty, mixture": KernelNovelty(statistic="mixture"),
-                "one-hot, IsolationForest": Encoded(encoder, IsolationForest(random_state=0)),
-                "one-hot, GaussianMixture": _gaussian(encoder),
-            }
-            if len(train) <= 1000:
-                detectors["KDEMultivariate"] = MixedKDE()
-            is_novel = y[test] != classes[counts.argmax()]
-            for method, detector in detectors.items():
-                scores = detector.fit(train).score_samples(X.iloc[test])
-                usual_scores, limit = (
-                    scores[~is_novel],
-                    np.quantile(detector.score_samples(train), 0.1),
-                )
-                found.setdefault(method, []).append(
-                    (roc_auc_score(is_novel, -scores), float((usual_scores < limit).mean()))
-                )
-        rows += [
-            (name, method, f"{auc:.3f}", f"{100 * alarms:.0f} %")
-            for method, values in found.items()
-            for auc, alarms in [np.mean(values, axis=0)]
-        ]
-    header = ("data set", "method", "area under the curve", "false alarms at 10 % in training")
-    return table("Novelty: the other classes, five random halves of the largest", rows, header)
-
-
 def clustering() -> str:
     rows = []
     for name, load in SETS.items():
@@ -352,5 +312,5 @@ def size() -> str:
 def tables() -> Iterator[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for make in (classification, novelty, clustering, size):
+        for make in (classification, clustering, size):
             yield make()

@@ -63,11 +63,11 @@ def test_distances_and_expectations_equal_regressions_on_the_other_columns():
     frame, new = mixed_frame(90), mixed_frame(20, seed=1)
     weights = np.random.default_rng(0).integers(1, 4, 90).astype(float)
     kernel, model, _ = fitted(frame, weights)
-    points = Points(new, "objects")
     distances, expected = naive_distances(kernel, frame, weights, new)
-    assert_allclose(model.distances(points), distances, rtol=1e-8)
-    assert_allclose(model.expected(points), expected, atol=1e-9)
-    assert_allclose(model(points), distances.sum(axis=1))
+    features = kernel.features(new)
+    assert_allclose(model.distances(features), distances, rtol=1e-8)
+    assert_allclose(model.expected(features), expected, atol=1e-9)
+    assert_allclose(model(Points(new, "objects")), distances.sum(axis=1))
 
 
 @pytest.mark.parametrize("kind", ["ones", "integers", "fractions"])

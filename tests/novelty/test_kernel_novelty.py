@@ -173,7 +173,7 @@ def table(n=120, seed=0):
     )
 
 
-@pytest.mark.parametrize("statistic", ["auto", "density"])
+@pytest.mark.parametrize("statistic", ["neighbors", "density"])
 def test_contributions_and_scores_of_distant_rows_of_a_table_do_not_saturate(statistic):
     """Kernel values underflow 100 standard deviations away; their logarithms do not."""
     rng = np.random.default_rng(0)
@@ -190,7 +190,7 @@ def test_contributions_and_scores_of_distant_rows_of_a_table_do_not_saturate(sta
     assert far < near
 
 
-@pytest.mark.parametrize("statistic", ["auto", "density", "mixture", "spe"])
+@pytest.mark.parametrize("statistic", ["neighbors", "density", "mixture", "spe"])
 def test_table_with_labels_and_missing_values(statistic):
     frame = table()
     model = KernelNovelty(statistic=statistic, random_state=0).fit(frame)

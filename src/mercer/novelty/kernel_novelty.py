@@ -30,6 +30,7 @@ from mercer.kernels.cells import as_array
 from mercer.novelty.conditional import ConditionalDistance
 from mercer.novelty.neighbors import central_rows, regular_rows
 from mercer.novelty.statistics import FittedStatistic, automatic_kernel, fit_statistic
+from mercer.novelty.table_rows import TableStatistic
 from mercer.utils.estimators import all_or_nothing
 from mercer.utils.frames import as_frame, as_numbers, is_frame, is_mixed_table
 from mercer.utils.quantiles import Calibration
@@ -41,6 +42,7 @@ __all__ = ["KernelNovelty"]
 
 _STATISTICS = (
     "auto",
+    "table",
     "neighbors",
     "conditional",
     "mahalanobis",
@@ -50,6 +52,7 @@ _STATISTICS = (
     "t2",
     "combined",
 )
+_OF_CELLS = ("table", "conditional")  # need the features of columns
 _MANY_COLUMNS = 100  # from which "auto" is the Mahalanobis distance
 _DECOMPOSED = ("mixture", "spe", "t2", "combined")  # need eigenvectors of the kernel matrix
 _MAX_DECOMPOSED = 1000  # rows
@@ -68,34 +71,40 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
     Parameters
     ----------
     kernel : str or Kernel
-        "auto" is a product of kernels per column (:func:`~mercer.kernels.table_kernel`) for data
-        frames with labels, texts or missing values, and otherwise a Gaussian kernel with bandwidths
-        proportional to the standard deviations of the columns. For embeddings
-        without a preprocessing step, ``Gaussian()`` on unit vectors and "cosine" are
+        "auto" is, for data frames with labels, texts or missing values, a kernel per column: their
+        sum (:class:`~mercer.kernels.Table`) for "table" and "conditional", their product
+        (:func:`~mercer.kernels.table_kernel`) for other statistics. For numbers it is a Gaussian
+        kernel with bandwidths proportional to the standard deviations of the columns. For
+        embeddings without a preprocessing step, ``Gaussian()`` on unit vectors and "cosine" are
         alternatives. "precomputed" is not available.
     statistic : str
-        What is measured; see the notes. "auto" is "neighbors" for at most 100 columns and for
-        data that are not vectors, and "mahalanobis" for more columns.
+        What is measured; see the notes. "auto" is "table" for data frames with labels, texts or
+        missing values (and with ``kernel="table"``). For numbers, in an array or a data frame, it
+        is "neighbors" up to 100 columns and "mahalanobis" for more columns. For other data it is
+        "neighbors".
     false_alarm_rate : float in (0, 1)
         Fraction of normal rows that ``predict`` marks as abnormal.
     calibration : {"auto", "split"}
         Where the p-values come from. "auto" uses all rows: statistics of training rows are
-        leave-one-out values (by a formula for "neighbors", "conditional", "mahalanobis", "density"
-        and "mixture" with one component, from fits to nine tenths of the rows for the others).
+        leave-one-out values (from fits to nine tenths of the rows for "spe", "t2", "combined"
+        and "mixture" with several components, by a formula for the others).
         "split" fits the statistic to half of the rows and calibrates on the other half. Its false
         alarm rate is exact in finite samples: between α - 1/(n_cal + 1) and α on average.
     robust : bool or "auto"
         Whether the statistic is fitted without the tenth of the rows that is farthest from its
         nearest neighbors, since training rows may contain anomalies. These rows take part in the
-        calibration. "auto" is True, except for "mahalanobis" with more than 100 columns. Use False
-        if all training rows are normal: "neighbors" then also uses fewer neighbors, 5.
+        calibration. "auto" is True, except for "table", "conditional", and "mahalanobis" with more
+        than 100 columns. Use False if all training rows are normal: "neighbors" then also uses
+        fewer neighbors, 5. For "table" and "conditional", True leaves out the rows that are most
+        abnormal by the statistic itself.
     n_components : int, float in (0, 1) or None
         Components of "spe", "t2" and "combined": a number or a fraction of the variance, by default
         0.7. Number of Gaussian components of "mixture", by default 1.
     max_samples : int
         Largest number of rows to which the statistic is fitted, drawn at random (at most 1,000 for
         "mixture", "spe", "t2" and "combined"). Other rows (up to 20,000) take part in the
-        calibration.
+        calibration. "table" and "conditional" are fitted to these too; ``max_samples`` is the
+        largest number of rows that "table" searches for neighbors.
     random_state : int or None
         Seed of random subsets of rows.
 
@@ -112,11 +121,14 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         ``decision_function(X) = score_samples(X) - offset_``.
     typical_row_ : array or Series
         Medians of numeric columns, most frequent values of other columns; used by ``explain``.
-        None for data without columns, and for "conditional".
+        None for data without columns, and for "table" and "conditional".
 
     Notes
     -----
     =============== ============================================================================
+    "table"         for tables: "conditional", and the mean distance to the 10 nearest rows divided
+                    by that of those rows; minus the logarithm of the smaller tail probability. Each
+                    column counts on the scale of its own tail probabilities
     "neighbors"     squared distance to the k-th nearest training row in the metric of the
                     kernel; k is 2 % of the rows, at least 10, and 5 if ``robust=False``
     "conditional"   for every column of a table the squared Mahalanobis distance from what the other
@@ -206,11 +218,11 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         rng = np.random.default_rng(self.random_state)
         rows = self._validated_rows(X, sample_weight, calibration_weight, rng)
         points, weights = rows.points, rows.weights
+        self.statistic_ = self._statistic_for(points)
         fitting, others = self._divide(points.n, rng)
         part = None if weights is None else weights[fitting]
         sample = self._fitted_sample(points.take(fitting), part)
         self.kernel_ = sample.kernel
-        self.statistic_ = self._statistic_for(points)
         self._statistic: Callable[[Points], Array]
         self._statistic, own = self._fit_statistic(sample)
         everywhere = np.ones(points.n) if weights is None else weights
@@ -224,8 +236,8 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         counts = multiplicities(everywhere)[calibrating]
         ratios = None if rows.ratios is None else rows.ratios[calibrating]
         self._calibrate(np.concatenate(scores), counts, ratios)
-        is_conditional = isinstance(self._statistic, ConditionalDistance)
-        self.typical_row_ = None if is_conditional else typical_row(points, everywhere)
+        of_cells = self.statistic_ in _OF_CELLS
+        self.typical_row_ = None if of_cells else typical_row(points, everywhere)
         return self
 
     def _calibrate(self, scores: Array, counts: Array, ratios: Array | None) -> None:
@@ -267,9 +279,9 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         if not passes_for(X).is_chunked:
             X = as_frame(X)
             if self._kernel_by_rule:
-                is_table = self.statistic == "conditional" or is_mixed_table(X)
+                is_table = self.statistic in _OF_CELLS or is_mixed_table(X)
                 compared = "objects" if is_table else "vectors"
-            if self.statistic == "conditional":
+            if self.statistic in _OF_CELLS:
                 X = _as_table(X)
         elif isinstance(compared, Table):  # chunks are arrays of numbers
             compared = "vectors"
@@ -281,9 +293,9 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         """Return the indices of the rows for the statistic, and of other calibration rows."""
         most = n if self.calibration == "auto" else (n + 1) // 2
         size = min(most, int(self.max_samples))
-        if self.statistic == "conditional":  # the cost is proportional to the number of rows
+        if self.statistic_ in _OF_CELLS:  # the cost is proportional to the number of rows
             size = min(most, int(self.max_samples) + _MAX_CALIBRATION_ROWS)
-        if self.statistic in _DECOMPOSED:
+        if self.statistic_ in _DECOMPOSED:
             size = min(size, _MAX_DECOMPOSED)
         if size == n:
             return np.arange(n), np.arange(0)
@@ -293,9 +305,9 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
     def _fitted_sample(self, points: Points, weights: Array | None) -> Sample:
         """Fit the kernel to rows that the statistic is fitted to."""
         if self._kernel_by_rule:
-            kernel = automatic_kernel(self.statistic, points, weights)
+            kernel = automatic_kernel(self.statistic_, points, weights)
         else:
-            auto = most_likely_kernel if self.statistic == "density" else None
+            auto = most_likely_kernel if self.statistic_ == "density" else None
             kernel = fit_kernel(as_kernel(self.kernel), points, weights, auto=auto)
         return Sample.of(kernel, points, weights)
 
@@ -307,13 +319,16 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
             )
         if self.statistic != "auto":
             return self.statistic
+        is_table = self._kernel_by_rule and points.kind == "objects"
+        if is_table or (not self._kernel_by_rule and isinstance(as_kernel(self.kernel), Table)):
+            return "table"
         many = points.kind == "vectors" and (points.dimension or 0) > _MANY_COLUMNS
         return "mahalanobis" if many and self._kernel_by_rule else "neighbors"
 
     def _is_robust(self, sample: Sample) -> bool:
         if self.robust == "auto":
             many = (sample.points.dimension or 0) > _MANY_COLUMNS
-            if self.statistic_ == "conditional":
+            if self.statistic_ in _OF_CELLS:
                 return False
             return not (many and self.statistic_ == "mahalanobis")
         if not isinstance(self.robust, bool | np.bool_):
@@ -323,13 +338,18 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
     def _fit_statistic(self, sample: Sample) -> FittedStatistic:
         regular = None
         if self._is_robust(sample):
-            if self.statistic_ == "conditional":
-                own = ConditionalDistance.fit(sample)[1]
+            if self.statistic_ in _OF_CELLS:
+                own = self._fit_to(sample, None)[1]
+                assert own is not None
                 regular = central_rows(own, sample.multiplicities)
             else:
                 regular = regular_rows(sample)
+        return self._fit_to(sample, regular)
+
+    def _fit_to(self, sample: Sample, regular: Array | None) -> FittedStatistic:
         is_scaled = self._kernel_by_rule and sample.points.kind == "vectors"
-        return fit_statistic(self.statistic_, sample, regular, self.n_components, is_scaled)
+        most = int(self.max_samples)
+        return fit_statistic(self.statistic_, sample, regular, self.n_components, is_scaled, most)
 
     def _cross_scores(self, sample: Sample) -> Array:
         """Return the score of every row from a fit to other rows."""
@@ -348,7 +368,7 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
 
     def _validate_new(self, X: Any) -> Points:
         check_is_fitted(self)
-        return super()._validate_new(_as_table(X) if self.statistic_ == "conditional" else X)
+        return super()._validate_new(_as_table(X) if self.statistic_ in _OF_CELLS else X)
 
     @rowwise
     def score_samples(self, X: Any) -> Array:
@@ -421,10 +441,11 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
     def explain(self, X: Any) -> Any:
         """Return which columns make a row abnormal.
 
-        For ``statistic="conditional"`` these are cells: how far each is from what the other cells
-        of its row predict, and what was expected. For other statistics, entry (i, j) is the
-        statistic of row i minus its value with column j replaced by its typical value
-        (``typical_row_``).
+        For the statistics "table" and "conditional" these are cells: how far each is from what was
+        expected, given the other cells of its row, and the expected value. If the cells of a row
+        agree with each other (p > 0.05), but the row is far from all training rows, "table"
+        compares them with those of the nearest rows. For other statistics, entry (i, j) is the statistic of row i minus its value
+        with column j replaced by its typical value (``typical_row_``).
 
         Parameters
         ----------
@@ -433,12 +454,14 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         Returns
         -------
         data frame with a row for each cell
-            For ``statistic="conditional"``, in the order of the rows of X, and of each row the cell
+            For "table" and "conditional", in the order of the rows of X, and of each row the cell
             with the largest contribution first: ``row`` (its label in the index of X, or its
             position), ``column``, ``observed``, ``expected``, ``contribution`` (the contributions
             of a row add up to its statistic), and for categories ``probability`` and
             ``expected_probability``, those of the observed and of the expected value given the
-            other cells (NaN for other columns). Missing values are None.
+            other cells, or among the nearest rows (NaN for other columns). ``basis`` ("table" only)
+            is what the cells are compared with: "other cells" or "nearest rows". Missing values are
+            None.
         array of shape (m, d), or data frame if X is one
             For other statistics. The entries of a row need not sum to its statistic.
 
@@ -450,7 +473,7 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         >>> kind = rng.choice(["cat", "horse"], 300)
         >>> weight = np.where(kind == "cat", 4.0, 500.0) * rng.uniform(0.8, 1.2, 300)
         >>> frame = pd.DataFrame({"kind": kind, "weight": weight.round(1)})
-        >>> model = KernelNovelty(statistic="conditional").fit(frame)
+        >>> model = KernelNovelty().fit(frame)
         >>> found = model.explain(pd.DataFrame({"kind": ["cat"], "weight": [480.0]}))
         >>> found[["column", "observed", "expected", "probability"]].round(1)
            column observed  expected  probability
@@ -459,7 +482,7 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         """
         points = self._validate_new(X)
         points.require_dense("explain")
-        if isinstance(self._statistic, ConditionalDistance):
+        if isinstance(self._statistic, ConditionalDistance | TableStatistic):
             X = as_frame(X)
             labels = X.index.to_numpy() if is_frame(X) else np.arange(points.n)
             return self._statistic.explain(points, labels)

@@ -30,6 +30,7 @@ from mercer.novelty.mahalanobis import (
     leave_one_out_scale_ratios,
 )
 from mercer.novelty.neighbors import NeighborDistance
+from mercer.novelty.table_rows import TableStatistic
 from mercer.utils.types import Array
 
 __all__ = ["FittedStatistic", "MixtureScore", "automatic_kernel", "fit_statistic"]
@@ -46,13 +47,17 @@ def fit_statistic(
     regular: Array | None,
     n_components: int | float | None,
     is_scaled: bool,
+    n_reference: int,
 ) -> FittedStatistic:
     """Fit a statistic by its name.
 
     ``name``: as in :class:`mercer.KernelNovelty`, except "auto". ``regular``: rows to which the
     statistic is fitted; None for all, which are known to be normal. ``is_scaled``: whether the
-    bandwidths are proportional to the standard deviations of the columns.
+    bandwidths are proportional to the standard deviations of the columns. ``n_reference``: largest
+    number of rows that "table" uses as neighbors.
     """
+    if name == "table":
+        return TableStatistic.fit(sample, regular, n_reference)
     if name == "neighbors":
         ratios = None
         if is_scaled:
@@ -82,7 +87,7 @@ def fit_statistic(
 
 def automatic_kernel(statistic: str, points: Points, weights: Array | None) -> Kernel:
     """Return a kernel per column for tables, otherwise a Gaussian kernel of scaled columns."""
-    if statistic == "conditional":
+    if statistic in ("table", "conditional"):
         return fit_kernel(Table(), points, weights)
     if points.kind == "objects":
         return table_kernel(points.data)
