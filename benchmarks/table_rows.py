@@ -101,7 +101,7 @@ def _third(n: int, d: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def _encoded(fit: Callable[[np.ndarray], Callable[[np.ndarray], np.ndarray]], X: Frame) -> Scorer:
-    booleans = {name: str for name in X.select_dtypes("bool")}  # imputers reject them
+    booleans = dict.fromkeys(X.select_dtypes("bool"), str)  # imputers reject them
     encoder = one_hot().fit(X.astype(booleans))
     score = fit(encoder.transform(X.astype(booleans)))
     return lambda Y: score(encoder.transform(Y.astype(booleans)))

@@ -444,8 +444,9 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         For the statistics "table" and "conditional" these are cells: how far each is from what was
         expected, given the other cells of its row, and the expected value. If the cells of a row
         agree with each other (p > 0.05), but the row is far from all training rows, "table"
-        compares them with those of the nearest rows. For other statistics, entry (i, j) is the statistic of row i minus its value
-        with column j replaced by its typical value (``typical_row_``).
+        compares them with those of the nearest rows. For other statistics, entry (i, j) is the
+        statistic of row i minus its value with column j replaced by its typical value
+        (``typical_row_``).
 
         Parameters
         ----------
