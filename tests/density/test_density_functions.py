@@ -8,6 +8,7 @@ from scipy.stats import kstest, norm
 
 import mercer
 from mercer import ParzenDensity, SeriesDensity, StackedDensity
+from mercer.density.kernel_sum import KernelSum
 from mercer.density.stacked_density import SelectedGaussianMixture
 from mercer.errors import ConvergenceWarning
 from mercer.kernels import Epanechnikov, Gaussian, Laplacian, Linear, Matern
@@ -175,6 +176,25 @@ def test_regions_include_a_bound_where_the_density_is_high():
     X = np.random.default_rng(0).exponential(size=(200, 1))
     region = ParzenDensity(support="positive").fit(X).highest_density_region(0.5)
     assert region[0, 0] == 0.0
+
+
+@pytest.mark.parametrize("settings", [{}, {"support": "positive"}])
+def test_regions_of_many_rows_agree_with_a_fine_grid_and_need_few_values_of_the_cdf(
+    settings, monkeypatch
+):
+    X = np.random.default_rng(0).lognormal(size=(40_000, 1))
+    density, evaluated = ParzenDensity(**settings).fit(X), []
+    cdf = KernelSum._cdf
+    monkeypatch.setattr(
+        KernelSum, "_cdf", lambda self, at: (evaluated.append(at.n), cdf(self, at))[1]
+    )
+    ((low, high),) = density.highest_density_region(0.5)
+    assert sum(evaluated) < 60
+    x = np.linspace(-1, 60, 200_001)
+    p = density.pdf(x[:, None])
+    level = np.sort(p)[::-1][np.searchsorted(np.cumsum(np.sort(p)[::-1]), 0.5 * p.sum())]
+    inside = x[p >= level]
+    assert_allclose([low, high], inside[[0, -1]], atol=1e-3)
 
 
 def test_levels_of_several_columns_are_quantiles_of_draws():

@@ -28,6 +28,7 @@ from scipy.spatial import cKDTree
 
 from mercer.bandwidth.likelihood import (
     Coordinates,
+    choice_rows,
     most_likely_factor,
     refined_factor,
     sample_coordinates,
@@ -248,9 +249,10 @@ def local_shapes(
     # so many of the lightest points have the required mass
     most = int(np.searchsorted(np.cumsum(np.sort(masses)), fraction)) + 2
     most = min(max(most, 2 * d + 3), len(reference))
-    tree = cKDTree(reference)
+    unit = max(1.0, float(np.abs(reference).max()) / 1e150)  # squares must not overflow
+    tree = cKDTree(reference / unit)
     for rows in block_rows(n, most * d):
-        distances, order = tree.query(Z[rows], k=np.arange(1, most + 1))
+        distances, order = tree.query(Z[rows] / unit, k=np.arange(1, most + 1))
         ordered = masses[order] * (distances > 0)
         before = np.cumsum(ordered, axis=1) - ordered
         counts = np.cumsum(ordered > 0, axis=1)
@@ -262,10 +264,13 @@ def local_shapes(
 def _inverse_factors(Z: Array, neighbors: Array, masses: Array, s: float) -> Array:
     d = Z.shape[1]
     differences = neighbors - Z[:, None]
+    units = np.maximum(np.abs(differences).max(axis=(1, 2)), 1.0)  # squares must not overflow
+    differences /= units[:, None, None]
     scatter = np.swapaxes(differences * masses[..., None], 1, 2) @ differences
     scatter /= masses.sum(axis=1)[:, None, None]
     spherical = np.trace(scatter, axis1=1, axis2=2)[:, None, None] / d * np.eye(d)
-    return np.linalg.inv(np.linalg.cholesky((1 - s) * scatter + s * spherical))
+    roots = np.linalg.cholesky((1 - s) * scatter + s * spherical)
+    return np.linalg.inv(roots) / units[:, None, None]
 
 
 def adapt_shapes(X: Array, weights: Array, candidates: Sequence[Coordinates]) -> Adaptation:
@@ -344,11 +349,12 @@ def adapted_density(
 
 def _search(X: Array, weights: Array, kernel: Gaussian, mode: bool | str) -> Adaptation:
     rows, masses, size_ratio = select_representatives(X, weights, 500)
+    some, masses = choice_rows(X[rows], masses)
     if kernel.metric is None:
-        candidates = sample_coordinates(X[rows], masses)
+        candidates = sample_coordinates(some, masses)
     else:
         candidates = [_coordinates_of(kernel, X)]
-    found = (adapt_shapes if mode == "shape" else adapt_bandwidths)(X[rows], masses, candidates)
+    found = (adapt_shapes if mode == "shape" else adapt_bandwidths)(some, masses, candidates)
     shrink = size_ratio ** (1 / (X.shape[1] + 4))  # the rate at which the best bandwidth falls
     return replace(found, bandwidth=shrink * found.bandwidth, pilot=shrink * found.pilot)
 

@@ -9,6 +9,10 @@ most 500 representative rows; the most likely candidate is refined:
 - Gaussian kernels in at most three columns, by Fourier sums over all rows, at up to 16,000 of them
   (unless the grid of frequencies would be too large);
 - otherwise on 2000 rows, and extrapolated to the sample size n by the rate ``n^(-1/(d+4))``.
+
+Extreme rows (:func:`is_extreme`) are part of the density, but do not take part in the choice of its
+parameters: the likelihood of one row at a distance D from all others requires a bandwidth of about
+``D / √n``.
 """
 
 from __future__ import annotations
@@ -37,8 +41,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Coordinates",
+    "choice_rows",
     "fit_reflected",
     "gaussian_in",
+    "is_extreme",
     "leave_one_out_likelihood",
     "most_likely_bandwidth",
     "most_likely_kernel",
@@ -89,8 +95,8 @@ class Coordinates:
 def sample_coordinates(X: Array, weights: Array) -> list[Coordinates]:
     """Return the coordinates that standardize columns, and those that also remove correlations.
 
-    In between are those for half the correlations. Only the first are returned for one column, or
-    if the correlation matrix is singular.
+    In between are those for half the correlations. Only the first are returned for one column, if
+    the correlation matrix is singular, or if covariances would underflow.
 
     Raises
     ------
@@ -112,7 +118,8 @@ def sample_coordinates(X: Array, weights: Array) -> list[Coordinates]:
     deviations = np.sqrt(covariance.diagonal())
     found = [Coordinates(center, np.diag(scale * deviations))]
     correlation = covariance / np.outer(deviations, deviations)
-    if len(center) > 1 and np.linalg.eigvalsh(correlation)[0] > 1e-12:
+    has_inverse = np.linalg.eigvalsh(correlation)[0] > 1e-12
+    if len(center) > 1 and has_inverse and found[0].factor.diagonal().min() > 1e-140 * scale.max():
         for shrunk in (0.5 * (correlation + np.eye(len(center))), correlation):
             root = np.linalg.cholesky(shrunk)
             found.append(Coordinates(center, (scale * deviations)[:, None] * root))
@@ -128,6 +135,53 @@ def gaussian_in(coordinates: Coordinates, bandwidth: float) -> Gaussian:
         return Gaussian(bandwidth * factor.diagonal())
     scale = float(np.abs(factor).max())  # squares must not overflow
     return Gaussian(bandwidth * scale, metric=(factor / scale) @ (factor / scale).T)
+
+
+def is_extreme(X: Array, weights: Array) -> Array:
+    """Return which rows are too far from all others to take part in the choice of bandwidths.
+
+    In some column they are more than three times as far from the median as every other row, and at
+    most 5 % of the rows that differ from the median (at least one row) are.
+    """
+    extreme = np.zeros(len(X), dtype=bool)
+    for column in X.T:
+        order = np.argsort(column)
+        masses = np.cumsum(weights[order])
+        median = column[order[np.searchsorted(masses, 0.5 * masses[-1])]]
+        distances = np.abs(0.5 * column - 0.5 * median)  # the difference could overflow
+        order = np.argsort(distances)
+        near, next_one = distances[order[:-1]], distances[order[1:]]
+        beyond = np.cumsum(weights[order[::-1]])[-2::-1]
+        few = max(1.0, 0.05 * float(weights[distances > 0].sum()))
+        gaps = np.flatnonzero((near > 0) & (next_one / 3 > near) & (beyond <= few))
+        if len(gaps):
+            extreme[order[gaps[0] + 1 :]] = True
+    rest = X[~extreme]
+    if len(rest) < 3 or ((rest == rest[0]).all(axis=0) & (X[0] != X).any(axis=0)).any():
+        return np.zeros(len(X), dtype=bool)  # no bandwidth could be chosen without them
+    return extreme
+
+
+def choice_rows(X: Array, weights: Array) -> tuple[Array, Array]:
+    """Return the rows by which bandwidths are chosen, without extreme ones, and their weights.
+
+    Raises
+    ------
+    ValueError
+        If the values of a column differ by almost subnormal numbers.
+    """
+    used = ~is_extreme(X, weights)
+    X, weights = X[used], weights[used]
+    extent = np.abs(X - X[0]).max(axis=0)
+    least = 1e4 * float(np.finfo(np.float64).tiny)  # the inverse bandwidth must be finite
+    tiny = (extent > 0) & (extent < least)
+    if tiny.any():
+        column = int(np.argmax(tiny))
+        raise ValueError(
+            f"The values of column {column} differ by at most {extent[column]:.3g}, too little for "
+            f"a density (limit: {least:.3g}). Multiply the column by a large number."
+        )
+    return X, weights
 
 
 # --- leave-one-out likelihood ---------------------------------------------------------------------
@@ -246,6 +300,7 @@ def most_likely_kernel(kernel: Stationary, sample: BandwidthSample) -> Stationar
     most = 16_000 if _has_fast_sums(kernel, sample) else _MAX_ROWS
     rows, weights, size_ratio = sample.representatives(grouped=True, most=most)
     weights = np.ones(len(rows)) if weights is None else weights
+    rows, weights = choice_rows(rows, weights)
     few = np.arange(len(rows))
     if len(rows) > _TRIAL_ROWS:
         few = random_rows(len(rows), _TRIAL_ROWS)
@@ -318,6 +373,8 @@ def smoothing_gap(
     d = X.shape[1]
     distinct, weights = distinct_rows(X, weights)
     X = X[distinct].astype(np.float64)
+    used = ~is_extreme(X, weights)
+    X, weights = X[used], weights[used]
     Z = kernel.to_units(X)
     if len(X) < 5 or not np.isfinite(Z).all():
         return 1.0, 0.0
@@ -368,7 +425,9 @@ def _most_likely_multiple(
 def _extent(Z: Array, weights: Array) -> float:
     """Return the root of the sum of the variances."""
     masses = weights / weights.sum()
-    return sqrt(float((masses @ (Z - masses @ Z) ** 2).sum()))
+    centered = Z - masses @ Z
+    scale = float(np.abs(centered).max()) or 1.0  # squares must not overflow
+    return scale * sqrt(float((masses @ (centered / scale) ** 2).sum()))
 
 
 def _scaled(kernel: Stationary, factor: float) -> Stationary:
@@ -396,11 +455,12 @@ def fit_reflected(kernel: Kernel, X: Array, weights: Array | None, images: Image
     if isinstance(kernel, Gaussian) and isinstance(kernel.metric, str):
         kernel = kernel.with_metric(sample_metric(kernel.metric, X, weights))
     counts = np.ones(len(X)) if weights is None else multiplicities(weights)
-    rows, masses, size_ratio = select_representatives(X, counts, 1000, grouped=True)
+    chosen, masses, size_ratio = select_representatives(X, counts, 1000, grouped=True)
+    rows, masses = choice_rows(X[chosen], masses)
     unit: float | Array = 1.0
     if scaled and not (isinstance(kernel, Gaussian) and kernel.metric is not None):
-        unit = sample_coordinates(X[rows], masses)[0].factor.diagonal()
-    found = _most_likely_reflected(kernel, X[rows], masses, images, unit)
+        unit = sample_coordinates(rows, masses)[0].factor.diagonal()
+    found = _most_likely_reflected(kernel, rows, masses, images, unit)
     return kernel.with_bandwidth(size_ratio ** (1 / (X.shape[1] + 4)) * found * unit)
 
 

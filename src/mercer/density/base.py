@@ -36,8 +36,8 @@ class Distribution(ABC):
         """Return the distribution function at every row."""
 
     @abstractmethod
-    def interval(self) -> tuple[float, float]:
-        """Return an interval from which the search for quantiles starts."""
+    def spread(self) -> Array:
+        """Return points of one column in order, where the density is not small."""
 
     def limits(self) -> tuple[float, float]:
         """Return the ends of the support."""
@@ -57,7 +57,7 @@ class Distribution(ABC):
                 lambda x: self.cdf(x[:, None]),
                 lambda x: exponential(self.log_density(x[:, None])),
                 q.ravel()[inner],
-                *self.interval(),
+                *self.spread()[[0, -1]],
             )
         return found.reshape(q.shape)
 
@@ -74,9 +74,8 @@ class _OfEstimator(Distribution):
     def cdf(self, X: Array) -> Array:
         return np.asarray(self.estimator.cdf(self._named(X)))
 
-    def interval(self) -> tuple[float, float]:
-        drawn = self.estimator.sample(64, random_state=0)
-        return float(drawn.min()), float(drawn.max())
+    def spread(self) -> Array:
+        return np.sort(self.estimator.sample(500, random_state=0)[:, 0])
 
     @property
     def has_cdf(self) -> bool:
@@ -96,35 +95,68 @@ class _Regions:
 
     def __init__(self, distribution: Distribution) -> None:
         self.distribution = distribution
-        low, high = distribution.limits()
-        inner = np.linspace(0, 1, 502)[1:-1]
-        points = distribution.quantile(np.r_[1e-12, inner, 1 - 1e-12])
-        first = low if np.isfinite(low) else points[0]
-        last = high if np.isfinite(high) else points[-1]
-        self.grid = np.unique(np.r_[points, np.linspace(first, last, 1001)])
-        self.logs = distribution.log_density(self.grid[:, None])
+        points = distribution.spread()
+        tails = [self._tail(points, side) for side in (0, 1)]
+        inner = np.linspace(points[0], points[-1], 1001)
+        self.grid = np.unique(np.concatenate([points, inner, *tails]))
+        self.logs = self._log_density(self.grid)
 
-    def intervals(self, log_level: float, n_bisections: int = 50) -> Array:
+    def _log_density(self, x: Array) -> Array:
+        return self.distribution.log_density(x[:, None])
+
+    def _tail(self, points: Array, side: int) -> Array:
+        """Return positions beyond the first or the last point, until the density is negligible."""
+        end = float(points[-side])
+        width = float(points[-1] - points[0]) or abs(end) or 1.0
+        with np.errstate(over="ignore"):
+            steps = end + (2 * side - 1) * width * 2.0 ** np.arange(-9, 40)
+        steps = np.clip(steps, *self.distribution.limits())
+        steps = steps[np.isfinite(steps)]
+        logs = self._log_density(steps)
+        far = np.flatnonzero(logs < float(self._log_density(points).max()) - 40)
+        return np.asarray(steps[: far[0] + 1] if len(far) else steps)
+
+    def intervals(self, log_level: float) -> Array:
         """Return the lower and upper ends of the intervals, shape (k, 2)."""
-        inside = self.logs >= log_level
-        if not inside.any():
-            return np.empty((0, 2))
-        padded = np.r_[False, inside, False]
-        starts = np.flatnonzero(~padded[:-1] & padded[1:])
-        stops = np.flatnonzero(padded[:-1] & ~padded[1:]) - 1
-        last = len(self.grid) - 1
-        ends = np.r_[starts, stops]
+        inside = np.r_[False, self.logs >= log_level, False]
+        starts = np.flatnonzero(~inside[:-1] & inside[1:])
+        stops = np.flatnonzero(inside[:-1] & ~inside[1:]) - 1
+        within, last = np.r_[starts, stops], len(self.grid) - 1
         beyond = np.clip(np.r_[starts - 1, stops + 1], 0, last)
-        within, outside = self.grid[ends], self.grid[beyond]
-        for _ in range(n_bisections):
-            middle = 0.5 * (within + outside)
-            above = self.distribution.log_density(middle[:, None]) >= log_level
-            within, outside = np.where(above, middle, within), np.where(above, outside, middle)
-        return np.stack(np.split(within, 2), axis=1)
+        return np.stack(np.split(self._crossings(within, beyond, log_level), 2), axis=1)
+
+    def _crossings(self, within: Array, beyond: Array, log_level: float) -> Array:
+        """Return where the log density crosses a level, between entries of the grid.
+
+        False position that halves the value of an end that is retained (the Illinois method), with
+        a bisection in every third step.
+        """
+        x, other = self.grid[within], self.grid[beyond]
+        above, below = self.logs[within] - log_level, self.logs[beyond] - log_level
+        found = x.copy()
+        for step in range(100):
+            moves = np.abs(other - x) > 4 * np.spacing(np.maximum(np.abs(x), np.abs(other)))
+            moves &= above > 0
+            if not moves.any():
+                break
+            a, b, at_a, at_b = x[moves], other[moves], above[moves], below[moves]
+            fraction = np.full(len(a), 0.5)
+            if step % 3 < 2:
+                usable = np.isfinite(at_b)
+                fraction[usable] = at_a[usable] / (at_a[usable] - at_b[usable])
+            middle = a + fraction * (b - a)
+            value = self._log_density(middle) - log_level
+            inner = value >= 0
+            done = (np.abs(value) < 1e-13) | (np.abs(middle - found[moves]) < np.spacing(middle))
+            found[moves] = middle
+            x[moves], other[moves] = np.where(inner, middle, a), np.where(inner, b, middle)
+            above[moves] = np.where(done, 0.0, np.where(inner, value, 0.5 * at_a))
+            below[moves] = np.where(inner, 0.5 * at_b, value)
+        return found
 
     def mass(self, log_level: float) -> float:
         """Return the probability of the intervals."""
-        found = self.intervals(log_level, 25)  # while the level is searched
+        found = self.intervals(log_level)
         if len(found) == 0:
             return 0.0
         values = self.distribution.cdf(found.reshape(-1, 1)).reshape(-1, 2)
@@ -133,7 +165,19 @@ class _Regions:
     def log_level(self, coverage: float) -> float:
         """Return the log density above which the density has the given mass."""
         finite = self.logs[np.isfinite(self.logs)]
-        low, high = float(finite.min()) - 1, float(finite.max()) + 1
+        least, most = float(finite.min()) - 1, float(finite.max()) + 1
+        # a first guess by the trapezoidal rule
+        means = np.logaddexp(self.logs[1:], self.logs[:-1]) - np.log(2)
+        order = np.argsort(-means)
+        masses = np.cumsum(np.exp(means + np.log(np.diff(self.grid)))[order])
+        guess = means[order[min(int(np.searchsorted(masses, coverage)), len(order) - 1)]]
+        gap = 0.01
+        while True:  # the mass decreases with the level
+            low, high = np.clip([guess - gap, guess + gap], least, most)
+            at_low, at_high = self.mass(low) - coverage, self.mass(high) - coverage
+            if at_low >= 0 >= at_high or (low == least and high == most):
+                break
+            gap *= 4
         return float(brentq(lambda level: self.mass(level) - coverage, low, high, xtol=1e-10))
 
 

@@ -153,7 +153,7 @@ class Bounds:
         """Return the derivatives ``t'(x)`` of every column."""
         if self.reflects:
             return np.ones_like(X)
-        with np.errstate(divide="ignore"):  # columns without these bounds
+        with np.errstate(divide="ignore", over="ignore"):  # columns without these bounds
             total = np.where(np.isfinite(self.low), 1 / (X - self._low), 0.0)
             total += np.where(np.isfinite(self.high), 1 / (self._high - X), 0.0)
         return np.where(self._bounded, total, 1.0)
@@ -207,11 +207,12 @@ class Bounds:
             length = np.where(self._one_sided | ~self._bounded, 1.0, self.high - self.low)
             offset = np.mod(Z - self._low, 2 * length)
             both = self._low + np.minimum(offset, 2 * length - offset)
-        one_sided = np.where(
-            np.isfinite(self.low),
-            self._low + np.abs(Z - self._low),
-            self._high - np.abs(Z - self._high),
-        )
+        with np.errstate(over="ignore"):  # columns without these bounds
+            one_sided = np.where(
+                np.isfinite(self.low),
+                self._low + np.abs(Z - self._low),
+                self._high - np.abs(Z - self._high),
+            )
         X = np.where(self._one_sided, one_sided, both)
         return np.where(self._bounded, np.clip(X, self.low, self.high), Z)
 

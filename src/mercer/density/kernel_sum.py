@@ -230,10 +230,11 @@ class KernelSum(Distribution):
         low, high = self.limits()
         return np.where(q == 0, low, np.where(q == 1, high, inner[:, 0].reshape(q.shape)))
 
-    def interval(self) -> tuple[float, float]:
-        """Return the range of the training points, inside of the support."""
+    def spread(self) -> Array:
+        """Return quantiles of the training points of one column."""
         Y, _ = self.centers_and_weights("quantile")
-        return float(Y.min()), float(Y.max())
+        points = np.quantile(Y[:, 0], np.linspace(0, 1, 501))
+        return points if self.bounds is None else self.bounds.from_line(points[:, None])[:, 0]
 
     def limits(self) -> tuple[float, float]:
         """Return the ends of the support of one column."""

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from mercer.bandwidth.adaptive_density import random_folds
+from mercer.bandwidth.likelihood import is_extreme
 from mercer.data.points import validate_weights
 from mercer.data.subsampling import select_representatives
 from mercer.density.base import Density
@@ -50,8 +51,8 @@ class SelectedGaussianMixture(Density, BaseEstimator):  # type: ignore[misc]
         check_integer(self.min_components, "min_components")
         check_integer(self.max_components, "max_components", low=self.min_components)
         X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-        self._center, scale = X.mean(axis=0), X.std(axis=0)
-        self._scale = np.where(scale > 0, scale, 1.0)
+        X = X[~is_extreme(X, np.ones(len(X)))]
+        self._center, self._scale = X.mean(axis=0), _deviations(X)
         Z = (X - self._center) / self._scale
         # with fewer rows BIC chooses singular covariances
         most = max(1, min(self.max_components, len(X) // (5 * X.shape[1])))
@@ -70,7 +71,8 @@ class SelectedGaussianMixture(Density, BaseEstimator):  # type: ignore[misc]
         """Return the log density at every row of X."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        logs = self.mixture_.score_samples((X - self._center) / self._scale)
+        with np.errstate(over="ignore"):  # far rows have the log density -inf
+            logs = self.mixture_.score_samples((X - self._center) / self._scale)
         return np.asarray(logs - np.log(self._scale).sum())
 
     def _has_cdf(self) -> bool:
@@ -216,14 +218,16 @@ class StackedDensity(Density, BaseEstimator):  # type: ignore[misc]
             for column, member in enumerate(fitted):
                 with suppress_warnings():  # already issued by the fit to all rows
                     again = _fit(chosen_parameters(member), *some)
-                logs[test, column] = again.score_samples(X[test])
+                with np.errstate(over="ignore"):  # far rows have the log density -inf
+                    logs[test, column] = again.score_samples(X[test])
         return logs
 
     def score_samples(self, X: Any) -> Array:
         """Return the log density at every row of X."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        logs = [member.score_samples(X) for member in self.members_.values()]
+        with np.errstate(over="ignore"):  # far rows have the log density -inf
+            logs = [member.score_samples(X) for member in self.members_.values()]
         return np.asarray(logsumexp(logs, b=self.weights_[:, None], axis=0))
 
     def _has_cdf(self) -> bool:
@@ -263,6 +267,13 @@ def chosen_parameters(fitted: Any) -> Any:
     if hasattr(fitted, "with_chosen_parameters"):
         return fitted.with_chosen_parameters()
     return clone(fitted)
+
+
+def _deviations(X: Array) -> Array:
+    """Return the standard deviations of the columns, 1 for constant ones, without overflow."""
+    extent = np.abs(X).max(axis=0)
+    scaled = (X / np.where(extent > 0, extent, 1.0)).std(axis=0) * extent
+    return np.where(scaled > 0, scaled, 1.0)
 
 
 def _with_copies(X: Array, masses: Array, weighted: bool) -> tuple[Array, Array | None]:

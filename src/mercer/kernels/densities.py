@@ -343,8 +343,9 @@ class LogDerivatives(NamedTuple):
 
     def in_coordinates(self, T: Array) -> LogDerivatives:
         """Return the derivatives with respect to x, if these are with respect to ``x T``."""
-        precisions = None if self.precisions is None else T @ self.precisions @ T.T
-        return LogDerivatives(self.logs, self.gradient @ T.T, precisions)
+        with np.errstate(over="ignore", invalid="ignore"):  # of tiny bandwidths
+            precisions = None if self.precisions is None else T @ self.precisions @ T.T
+            return LogDerivatives(self.logs, self.gradient @ T.T, precisions)
 
 
 def radial_derivatives(
