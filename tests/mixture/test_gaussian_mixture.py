@@ -1,5 +1,7 @@
 """EM in kernel coordinates, leave-one-out and conditioning, compared with their definitions."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -222,6 +224,10 @@ def log_weighted_components_at(mixture, z, residual):
     return (log_components(mixture, z[None], residual[None]) + mixture.log_weights)[0]
 
 
+def refits_of(weights, R):
+    return partial(leave_each_out, weights=weights, responsibilities=R, alpha=0.7, beta=1.5)
+
+
 @pytest.mark.parametrize("M", [1, 3])
 def test_held_out_likelihoods_equal_refits(rng, M):
     """``log p(t | x)`` and ``log P(class | x)`` of each row under the fit to all others."""
@@ -238,9 +244,10 @@ def test_held_out_likelihoods_equal_refits(rng, M):
         at_corners = np.array([log_components(joint, np.r_[Z[i], c][None])[0] for c in corners])
         choice = log_softmax(at_corners, axis=0)[codes[i]]
         classes.append(logsumexp(given - logsumexp(given) + choice))
-    prior = {"alpha": 0.7, "beta": 1.5}
-    assert_allclose(held_out_likelihood(Z, T, residuals, weights, R, **prior), np.mean(likelihoods))
-    found = held_out_class_likelihood(Z, codes, corners, residuals, weights, R, **prior)
+    refits = refits_of(weights, R)
+    found = held_out_likelihood(Z, T, residuals, weights, refits)
+    assert_allclose(found, np.mean(likelihoods))
+    found = held_out_class_likelihood(Z, codes, corners, residuals, weights, refits)
     assert_allclose(found, np.mean(classes))
 
 
@@ -251,9 +258,12 @@ def test_component_without_responsibility_does_not_change_held_out_likelihoods(r
         random_responsibilities(rng, 20, 2),
     )
     dead = np.column_stack([R[:, :1], np.zeros(20), R[:, 1:]])
-    rest = rng.random(20), rng.uniform(0.5, 3, 20)
-    expected = held_out_likelihood(Z, T, *rest, R, 0.7, 1.5)
-    assert_allclose(held_out_likelihood(Z, T, *rest, dead, 0.7, 1.5), expected, rtol=1e-13)
+    residuals, weights = rng.random(20), rng.uniform(0.5, 3, 20)
+    expected, found = (
+        held_out_likelihood(Z, T, residuals, weights, refits_of(weights, responsibilities))
+        for responsibilities in (R, dead)
+    )
+    assert_allclose(found, expected, rtol=1e-13)
 
 
 def test_component_without_responsibility_keeps_its_parameters(rng):

@@ -8,6 +8,7 @@ Cholesky factor :math:`L_{tt}`.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import log, pi
 
@@ -15,15 +16,23 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import log_softmax, logsumexp
 
-from mercer.mixture.gaussian_mixture import GaussianMixture, leave_each_out, log_components
+from mercer.mixture.gaussian_mixture import (
+    GaussianMixture,
+    LeaveOneOutComponent,
+    log_components,
+)
 from mercer.utils.types import Array
 
 __all__ = [
     "Conditional",
+    "Refits",
     "condition",
     "held_out_class_likelihood",
     "held_out_likelihood",
 ]
+
+#: ``leave_each_out`` for given weights, responsibilities and prior, as a function of coordinates
+Refits = Callable[[Array], Iterable[tuple[Array, LeaveOneOutComponent]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,59 +101,29 @@ def condition(mixture: GaussianMixture, Z: Array, residuals: Array | None = None
 
 
 def held_out_likelihood(
-    Z: Array,
-    T: Array,
-    residuals: Array,
-    weights: Array,
-    responsibilities: Array,
-    alpha: float,
-    beta: float,
-    residual_variances: Array | None = None,
+    Z: Array, T: Array, residuals: Array, weights: Array, refits: Refits
 ) -> float:
     """Return the leave-one-out mean of ``log p(t_i | x_i)``; exact for one component."""
-    joined = np.hstack([Z, T])
-    prior = (alpha, beta, residual_variances)
-    fits = leave_each_out(joined, weights, responsibilities, *prior)
-    both = [log_weight + part.at(joined, residuals) for log_weight, part in fits]
-    given = _held_out_marginals(Z, residuals, weights, responsibilities, *prior)
-    logs = logsumexp(both, axis=0) - logsumexp(given, axis=0)
+    both = _log_joint(np.hstack([Z, T]), residuals, refits)
+    logs = logsumexp(both, axis=0) - logsumexp(_log_joint(Z, residuals, refits), axis=0)
     return float(np.average(logs, weights=weights))
 
 
 def held_out_class_likelihood(
-    Z: Array,
-    codes: Array,
-    corners: Array,
-    residuals: Array,
-    weights: Array,
-    responsibilities: Array,
-    alpha: float,
-    beta: float,
-    residual_variances: Array | None = None,
+    Z: Array, codes: Array, corners: Array, residuals: Array, weights: Array, refits: Refits
 ) -> float:
     """Return the leave-one-out mean of ``log P(class_i | x_i)``, as in ``log_choice``."""
-    joined = np.hstack([Z, corners[codes]])
-    prior = (alpha, beta, residual_variances)
-    given = _held_out_marginals(Z, residuals, weights, responsibilities, *prior)
+    given = _log_joint(Z, residuals, refits)
     log_responsibilities = np.array(given) - logsumexp(given, axis=0)
     rows = np.arange(len(Z))
     terms = []
-    fits = leave_each_out(joined, weights, responsibilities, *prior)
+    fits = refits(np.hstack([Z, corners[codes]]))
     for log_responsibility, (_, part) in zip(log_responsibilities, fits, strict=True):
         logits = [part.at(np.hstack([Z, np.tile(c, (len(Z), 1))])) for c in corners]
         terms.append(log_responsibility + log_softmax(logits, axis=0)[codes, rows])
     return float(np.average(logsumexp(terms, axis=0), weights=weights))
 
 
-def _held_out_marginals(
-    Z: Array,
-    residuals: Array,
-    weights: Array,
-    responsibilities: Array,
-    alpha: float,
-    beta: float,
-    residual_variances: Array | None,
-) -> list[Array]:
-    """Return leave-one-out values of ``log ρ_m p_m(x_i)``, one array per component."""
-    fits = leave_each_out(Z, weights, responsibilities, alpha, beta, residual_variances)
-    return [log_weight + part.at(Z, residuals) for log_weight, part in fits]
+def _log_joint(Z: Array, residuals: Array, refits: Refits) -> list[Array]:
+    """Return leave-one-out values of ``log ρ_m p_m(z_i)``, one array per component."""
+    return [log_weight + part.at(Z, residuals) for log_weight, part in refits(Z)]

@@ -8,6 +8,7 @@ conditioned on z.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,6 +22,7 @@ from mercer.mixture.conditional_mixture import (
     held_out_class_likelihood,
     held_out_likelihood,
 )
+from mercer.mixture.gaussian_mixture import leave_each_out
 from mercer.utils.estimators import all_or_nothing
 from mercer.utils.targets import class_labels, encode_classes, numeric_targets, unit_exponent
 from mercer.utils.types import Array
@@ -50,7 +52,15 @@ def _fit_joint(
         run = model._run_em(joined, sample, alpha)
         prior = (alpha, model.beta)
         variances = None if outside is None else outside.without_each(residuals, weights, *prior)
-        return held_out(Z, T, residuals, weights, run.responsibilities, *prior, variances)
+        refits = partial(
+            leave_each_out,
+            weights=weights,
+            responsibilities=run.responsibilities,
+            alpha=alpha,
+            beta=model.beta,
+            residual_variances=variances,
+        )
+        return held_out(Z, T, residuals, weights, refits)
 
     if not isinstance(model.alpha, str):
         alpha = float(model.alpha)

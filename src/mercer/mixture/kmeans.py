@@ -1,9 +1,4 @@
-"""Initial responsibilities of EM: memberships (0 or 1) from k-means in kernel coordinates.
-
-Random rows are drawn from weights accumulated along the first coordinate. The draws therefore
-depend neither on the order of the rows nor on whether repeated rows are given as copies or as
-weights.
-"""
+"""Initial responsibilities of EM: memberships (0 or 1) from k-means in kernel coordinates."""
 
 from __future__ import annotations
 
@@ -12,13 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from mercer.data.dask.passes import SKETCH_SIZE, combine_sketches, sketch_rows
 from mercer.utils.row_passes import IN_MEMORY, RowPasses, add_up, fingerprint, first_minimum
 from mercer.utils.types import Array
 
 __all__ = ["farthest_rows", "kmeans", "random_distant_rows", "weighted_mean"]
-
-_BINS = 4096
-_MAX_SORTED_ROWS = 512  # maximum number of rows of one bin that are collected and sorted
 
 
 def weighted_mean(Z: Array, weights: Array, *, rows: RowPasses = IN_MEMORY) -> Array:
@@ -58,85 +51,26 @@ def random_distant_rows(
     *,
     rows: RowPasses = IN_MEMORY,
 ) -> Array:
-    """Draw rows by weight times squared distance to those drawn before (k-means++)."""
-    drawn = np.empty((0, Z.shape[1]))
-    for _ in range(count):
-        some_differ = rows.sum(partial(_largest_mass, drawn), Z, weights, combine=max) > 0
-        # If there are fewer distinct rows than draws, use the weights only.
-        row = _draw_row(Z, weights, drawn if some_differ else drawn[:0], rng.random(), rows)
-        drawn = np.concatenate([drawn, row[None]])
-    return drawn
+    """Draw rows by weight times squared distance to those drawn before (k-means++).
 
-
-def _masses(Z: Array, weights: Array, drawn: Array) -> Array:
-    return weights if len(drawn) == 0 else weights * _squared_distances(Z, drawn).min(axis=1)
-
-
-def _largest_mass(drawn: Array, Z: Array, weights: Array) -> float:
-    return float(_masses(Z, weights, drawn).max(initial=0.0))
-
-
-def _draw_row(Z: Array, weights: Array, drawn: Array, level: float, rows: RowPasses) -> Array:
-    """Return the row at a fraction ``level`` of the masses accumulated along the first coordinate.
-
-    Histograms narrow the interval until it contains few rows, so that no pass has to sort or
-    collect all rows.
+    From all distinct rows, or from 16,000 that represent them. The draws depend neither on the
+    order of the rows nor on whether repeated rows are given as copies or as weights.
     """
-    low, high = rows.sum(_range, Z, combine=_combined_range)
-    below, target = 0.0, None
-    while True:
-        edges = np.linspace(low, high, _BINS + 1)
-        masses, counts = rows.sum(partial(_histogram, drawn, edges), Z, weights)
-        if target is None:
-            target = level * float(masses.sum())
-        cumulative = below + np.cumsum(masses)
-        at = min(int(np.searchsorted(cumulative, target, side="right")), len(masses) - 1)
-        at = at if masses[at] > 0 else int(np.flatnonzero(masses)[-1])
-        below = float(cumulative[at] - masses[at])
-        narrow = edges[at + 1] - edges[at] <= 1e-15 * max(abs(low), abs(high))
-        low, high = float(edges[at]), float(edges[at + 1])
-        if counts[at] <= _MAX_SORTED_ROWS or narrow:
-            break
-    last = at == _BINS - 1
-    collect = partial(_rows_in_bin, drawn, low, high, last)
-    found, masses = rows.sum(collect, Z, weights, combine=_concatenated)
-    order = np.argsort(found[:, 0], kind="stable")
-    cumulative = below + np.cumsum(masses[order])
-    at = min(int(np.searchsorted(cumulative, target, side="right")), len(order) - 1)
-    return np.asarray(found[order[at]])
-
-
-def _range(Z: Array) -> tuple[float, float]:
-    return float(Z[:, 0].min(initial=np.inf)), float(Z[:, 0].max(initial=-np.inf))
-
-
-def _combined_range(parts: Any) -> tuple[float, float]:
-    return min(part[0] for part in parts), max(part[1] for part in parts)
-
-
-def _histogram(drawn: Array, edges: Array, Z: Array, weights: Array) -> tuple[Array, Array]:
-    """Return the mass and the number of rows of each bin; bins are half-open except the last."""
-    masses = _masses(Z, weights, drawn)
-    bins = np.searchsorted(edges, Z[:, 0], side="right") - 1
-    bins = np.where(Z[:, 0] == edges[-1], len(edges) - 2, bins)
-    inside = (bins >= 0) & (bins < len(edges) - 1) & (masses > 0)
-    size = len(edges) - 1
-    return np.bincount(bins[inside], masses[inside], size), np.bincount(bins[inside], None, size)
-
-
-def _rows_in_bin(
-    drawn: Array, low: float, high: float, last: bool, Z: Array, weights: Array
-) -> tuple[Array, Array]:
-    masses = _masses(Z, weights, drawn)
-    along = Z[:, 0]
-    inside = (along >= low) & ((along <= high) if last else (along < high)) & (masses > 0)
-    at = np.flatnonzero(inside)[:_MAX_SORTED_ROWS]
-    return Z[at], masses[at]
-
-
-def _concatenated(parts: Any) -> tuple[Array, Array]:
-    found, masses = (np.concatenate(entries) for entries in zip(*parts, strict=True))
-    return found, masses
+    sketch = rows.sum(
+        partial(sketch_rows, size=SKETCH_SIZE),
+        Z,
+        weights,
+        combine=partial(combine_sketches, size=SKETCH_SIZE),
+    )
+    masses, drawn = sketch.weights, np.empty((0, Z.shape[1]))
+    for _ in range(count):
+        # if there are fewer distinct rows than draws, use the weights only
+        cumulative = np.cumsum(masses if masses.max() > 0 else sketch.weights)
+        last = int(np.searchsorted(cumulative, cumulative[-1]))  # the last row with a mass
+        at = int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
+        drawn = np.concatenate([drawn, sketch.rows[[min(at, last)]]])
+        masses = sketch.weights * _squared_distances(sketch.rows, drawn).min(axis=1)
+    return drawn
 
 
 def kmeans(

@@ -16,6 +16,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from mercer.data.points import Points
+from mercer.data.subsampling import evenly_spaced
 from mercer.kernels.cells import column_of
 from mercer.kernels.tables import are_texts
 from mercer.mixture.domains.base import Domain, Nodes
@@ -99,7 +100,9 @@ class ProductDomain(Domain):
                 f"{names!r:.200}. Pass one domain for each column of the table."
             )
         self._check_inside(points)
-        chosen = _spread_rows(points.n, weights)
+        counts = np.ones(points.n) if weights is None else weights
+        rows, copies = evenly_spaced(counts, min(points.n, 256))
+        chosen = np.repeat(rows, copies.astype(int))
         fitted = copy(self)
         fitted.columns = {name: self.columns[name] for name in names}
         cells = fitted._cells_of(points.data)
@@ -262,15 +265,6 @@ def _is_table(data: Any) -> bool:
 
 def _names(data: Any) -> list[Any]:
     return list(data.columns) if hasattr(data, "columns") else list(range(data.shape[1]))
-
-
-def _spread_rows(n: int, weights: Array | None) -> Array:
-    """Return at most 256 rows, evenly spaced in the cumulated weights."""
-    counts = np.ones(n) if weights is None else weights
-    count = min(n, 256)
-    levels = (np.arange(count) + 0.5) / count
-    cumulative = np.cumsum(counts)
-    return np.minimum(np.searchsorted(cumulative, levels * cumulative[-1]), n - 1)
 
 
 def _like(template: Any, drawn: list[Array]) -> Any:
