@@ -1,6 +1,7 @@
 """``mercer monitor``: alarms, JSON, tables, page and following a file."""
 
 import json
+import re
 import threading
 import time
 
@@ -55,6 +56,55 @@ def test_text_and_page(files, capsys, tmp_path):
     for word in ("outlet_flow", "Episodes of alarms", "EWMA", "false-alarm rate"):
         assert word in text
     assert "http" not in text.replace("http://www.w3.org", "")
+
+
+def test_longest_episode_is_printed_first(files, tmp_path, capsys):
+    """A drift that lasts until the end comes before short episodes of earlier rows."""
+    frame = pd.read_csv(files / "new.csv")
+    numeric = frame.columns[1]
+    for row in range(2, 50, 4):
+        frame.loc[row, numeric] += 50 * frame[numeric].std()
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    command = arguments(files, "--chart", "statistic", "--quiet")
+    command[2] = str(tmp_path / "new.csv")
+    assert main(command) == 0
+    lines = capsys.readouterr().out.splitlines()
+    rows = [int(re.search(r" (\d+)  ", line)[1]) for line in lines[2:] if line[:2] == "20"]
+    assert len(rows) == 10
+    assert rows == sorted(rows, reverse=True)
+    assert rows[0] > rows[1]
+
+
+def test_saved_model_monitors_another_file(files, tmp_path, capsys):
+    path = str(tmp_path / "normal.mercer")
+    normal, new = str(files / "normal.csv"), str(files / "new.csv")
+    options = ["--time", "time", "--lags", "1"]
+    assert main(["monitor", normal, *options, "--model", path, "--quiet"]) == 0
+    assert main(arguments(files, "--json", "--quiet")) == 0
+    first = json.loads(capsys.readouterr().out)
+    assert main(["monitor", new, "--apply", path, "--json", "--quiet"]) == 0
+    second = json.loads(capsys.readouterr().out)
+    assert second["charts"] == first["charts"]
+    assert second["episodes"] == first["episodes"]
+
+
+@pytest.mark.parametrize(
+    ("more", "word"),
+    [(["--lags", "2"], "--lags"), (["--model", "b.mercer"], "--model"), (["new.csv"], "one file")],
+)
+def test_a_model_is_applied_as_it_was_fitted(more, word, capsys):
+    assert main(["monitor", "new.csv", *more, "--apply", "a.mercer"]) == 2
+    assert word in capsys.readouterr().err
+
+
+def test_other_models_are_rejected(files, tmp_path, capsys):
+    from mercer import KernelPCA, save
+
+    save(KernelPCA(1).fit([[0.0], [1.0], [3.0]]), tmp_path / "pca.mercer")
+    command = ["monitor", str(files / "new.csv"), "--apply", str(tmp_path / "pca.mercer")]
+    assert main(command) == 1
+    assert "KernelPCA" in capsys.readouterr().err
+    assert main(["monitor", str(files / "normal.csv")]) == 2
 
 
 def test_page_without_alarms(files, tmp_path):

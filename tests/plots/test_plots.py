@@ -411,6 +411,14 @@ def test_regions_of_one_column_have_their_probability_and_start_at_the_bound():
     assert len(display.levels_) == 2
 
 
+def test_colors_of_regions_differ_alike_for_all_probabilities(clusters):
+    """The densities at which 99 % and 90 % are enclosed are nearly equal; their colors are not."""
+    density = ParzenDensity().fit(clusters)
+    display = DensityDisplay.from_estimator(density, coverages=(0.5, 0.9, 0.99))
+    colors = display.contours_.get_edgecolor()[:, :3]
+    assert np.linalg.norm(np.diff(colors, axis=0), axis=1).min() > 0.2
+
+
 def test_regions_of_two_columns_are_labeled(clusters):
     density = ParzenDensity(kernel=Gaussian(0.2)).fit(clusters)
     display = DensityDisplay.from_estimator(density, clusters, grid=60, coverages=(0.9, 0.5))

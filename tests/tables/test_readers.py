@@ -333,3 +333,18 @@ def test_folders_are_rejected(tmp_path):
 def test_missing_files_are_named_with_the_embedded_data_sets(tmp_path):
     with raises(FileNotFoundError, tmp_path / "none.csv", "wine"):
         read_table(tmp_path / "none.csv")
+
+
+def test_parquet_parts_of_a_folder_are_read_in_the_order_of_their_numbers(tmp_path):
+    pytest.importorskip("pyarrow")
+    for i in (10, 2, 1):
+        part = pd.DataFrame({"row": np.arange(3) + 3 * i, "name": list("abc")})
+        part.to_parquet(tmp_path / f"part.{i}.parquet")
+    (tmp_path / "notes.txt").write_text("not a part")
+    frame, notes = read_frame(tmp_path)
+    assert frame["row"].tolist() == [3, 4, 5, 6, 7, 8, 30, 31, 32]
+    assert frame.index.tolist() == list(range(9))
+    assert "3 Parquet files" in notes[0]
+    pd.DataFrame({"other": [1]}).to_parquet(tmp_path / "part.3.parquet")
+    with raises(ValueError, "part.3.parquet", "other"):
+        read_frame(tmp_path)

@@ -42,10 +42,12 @@ class Messages:
 
     @contextmanager
     def showing_warnings(self) -> Iterator[list[str]]:
-        """Print the warnings of a block as they are raised; yield the list of their texts."""
+        """Print each warning of a block once, when it is raised; yield the list of their texts."""
         texts: list[str] = []
 
         def show(message: Warning | str, category: type[Warning], *_: object) -> None:
+            if str(message) in texts:  # of another step of the command
+                return
             texts.append(str(message))
             self.print(f"{category.__name__}: {message}", "yellow")
 

@@ -216,13 +216,8 @@ class Source:
             from mercer.tables.chunked_table import read_chunked_rows
 
             return read_chunked_rows(self.data, label=reading.label, encoding=reading.encoding)
-        from mercer.tables import EMBEDDED, read_rows
+        from mercer.tables import read_rows
 
-        if self.data not in EMBEDDED and Path(self.data).is_dir():
-            raise IsADirectoryError(
-                f"{self.data} is a folder. Name a file, or use --engine dask to read all files "
-                "of a folder."
-            )
         return read_rows(
             self._file,
             label=reading.label,

@@ -67,8 +67,8 @@ def parse_components(kind: Any, tokens: Any) -> int | float:
     raise ValueError(f"{text!r} is not an integer >= 1 or a fraction between 0 and 1, such as 0.9")
 
 
-def _reject_option(kind: Any, value: str) -> None:
-    if value.startswith("-") and value != "-":
+def _reject_option(kind: Any, value: str | None) -> None:
+    if value is not None and value.startswith("-") and value != "-":
         raise ValueError(f"Unknown option {value}. To read a file of that name, write ./{value}")
 
 

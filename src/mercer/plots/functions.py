@@ -262,13 +262,14 @@ class DensityDisplay:
                 *self.axes_points,
                 self.values.T,
                 levels=[*self.levels_, 1.01 * float(self.values.max())],
-                cmap=_density_colormap(),
+                colors=_shades(len(self.levels_)),
                 alpha=0.35,
             )
         if self.points is not None and show_points:
             ax.scatter(*self.points.T, s=8, color=MUTED, alpha=0.5, linewidths=0)
+        colors = _shades(len(self.levels_))
         self.contours_ = ax.contour(
-            *self.axes_points, self.values.T, levels=self.levels_, cmap=_density_colormap()
+            *self.axes_points, self.values.T, levels=self.levels_, colors=colors
         )
         if coverages is not None:
             self._name_regions(ax, masses)
@@ -329,11 +330,13 @@ def _name_axes(ax: Any, labels: list[str] | None) -> None:
     ax.set_ylabel(second)
 
 
-def _density_colormap() -> Any:
-    """Return a color map from gray to blue, legible on white at both ends."""
+def _shades(count: int) -> list[tuple[float, ...]]:
+    """Return colors from gray to dark blue, legible on white, equally far from each other."""
     from matplotlib.colors import LinearSegmentedColormap
 
-    return LinearSegmentedColormap.from_list("mercer_density", ["#9db4c8", PALETTE[0], "#00304d"])
+    ends = ["#9db4c8", PALETTE[0], "#00304d"]
+    shades = LinearSegmentedColormap.from_list("mercer_density", ends)
+    return [shades(place) for place in np.linspace(0, 1, count)]
 
 
 class EigenfunctionDisplay:

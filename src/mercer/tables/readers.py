@@ -8,6 +8,7 @@ per row, and texts or image paths if there are any.
 from __future__ import annotations
 
 import io
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -40,7 +41,8 @@ def read_frame(
 ) -> tuple[Any, list[str]]:
     """Return a file as a data frame with distinct names, and the assumptions about its format.
 
-    "-" is standard input. A byte order mark takes precedence over the encoding. In text files:
+    "-" is standard input. A folder stands for the Parquet files in it. A byte order mark takes
+    precedence over the encoding. In text files:
 
     - ``as_written`` leaves all cells as strings: "007", "NA" and "1.50";
     - cells of ``label`` stay strings unless they are numbers that are as distinct as the strings;
@@ -56,6 +58,8 @@ def read_frame(
     ([1.5, 2.5], ['numbers have decimal commas'])
     """
     need_pandas()
+    if isinstance(source, str | Path) and Path(source).is_dir():
+        return _parquet_parts(Path(source))
     name, content = _content(source, max_bytes)
     if not content.strip():
         raise ValueError(f"{name} is empty. Expected a header and data rows.")
@@ -91,12 +95,34 @@ def _content(source: str | Path | BinaryIO, max_bytes: int | None) -> tuple[str,
     if str(source) == "-":
         return "standard input", _expanded("standard input", sys.stdin.buffer.read(), max_bytes)
     path = Path(source)
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder. Pass one file in it.")
     return str(path), _expanded(str(path), path.read_bytes(), max_bytes)
 
 
 # --- binary formats --------------------------------------------------------------------------
+
+
+def _parquet_parts(folder: Path) -> tuple[Any, list[str]]:
+    """Return the rows of all Parquet files in a folder, in the order of the numbers in names."""
+    import pandas as pd
+
+    paths = [path for path in folder.glob("*.parquet") if path.is_file()]
+    if not paths:
+        raise IsADirectoryError(
+            f"{folder} is a folder without Parquet files (*.parquet). Pass a file."
+        )
+    paths.sort(key=lambda path: [part.zfill(20) for part in re.split(r"(\d+)", path.name)])
+    parts = [_parquet(str(path), path.read_bytes()) for path in paths]
+    first = list(parts[0].columns)
+    for path, part in zip(paths, parts, strict=True):
+        if list(part.columns) != first:
+            raise ValueError(
+                f"{path} has other columns than {paths[0].name}: {format_names(list(part), 5)} "
+                f"instead of {format_names(first, 5)}. Pass one of the files."
+            )
+    notes = [] if len(paths) == 1 else [f"the folder has {len(paths)} Parquet files"]
+    frame = pd.concat(parts, ignore_index=True)
+    frame.columns = _distinct_names([str(column) for column in frame.columns], notes)
+    return frame, notes
 
 
 def _parquet(name: str, content: bytes) -> Any:

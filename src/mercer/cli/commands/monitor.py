@@ -33,7 +33,7 @@ def _parse_lags(kind: Any, tokens: Any) -> int | str:
 
 def monitor(
     normal: Data,
-    new: Data,
+    new: Data | None = None,
     /,
     *,
     time: str | None = None,
@@ -43,6 +43,8 @@ def monitor(
     average_run_length: Annotated[float | None, Parameter(validator=Number(gte=2))] = None,
     chart: Literal["ewma", "statistic", "cusum"] = "ewma",
     out: Path | None = None,
+    model: Path | None = None,
+    apply: Path | None = None,
     json: Flag = False,
     follow: Flag = False,
     interval: Annotated[float, Parameter(validator=Number(gt=0))] = 1.0,
@@ -59,11 +61,14 @@ def monitor(
     - `mercer monitor normal.csv new.csv --time timestamp --out page.html`
     - `mercer monitor normal.csv new.csv --time timestamp --out charts.csv`
     - `mercer monitor normal.csv growing.csv --time timestamp --follow`
+    - `mercer monitor normal.csv --time timestamp --model normal.mercer`
+    - `mercer monitor new.csv --apply normal.mercer`
 
     Parameters
     ----------
     normal
-        CSV, TSV, Parquet or NPY file of normal operation, without faults.
+        CSV, TSV, Parquet or NPY file of normal operation, without faults. With --apply: the file to
+        monitor.
     new
         File with the same columns to monitor.
     time
@@ -81,6 +86,10 @@ def monitor(
     out
         Write a page with charts, alarms and variables (.html), or the charts and contributions of
         all rows (.csv, .tsv or .parquet).
+    model
+        Save the model of normal operation to this file.
+    apply
+        Apply the model in this file (saved with --model) instead of fitting one.
     json
         Print JSON with all digits.
     follow
@@ -95,7 +104,7 @@ def monitor(
     verbose
         Print the traceback of an error.
     """
-    from mercer import ProcessMonitor
+    from mercer import ProcessMonitor, save
     from mercer.cli.files import check_file
 
     if out is not None:
@@ -106,15 +115,26 @@ def monitor(
         check_file(out)
     if follow and (out is not None or json):
         raise UsageError("--follow prints alarms only. Drop --out and --json, or --follow.")
+    estimator = ProcessMonitor(
+        n_lags=lags if lags == "auto" else int(lags),
+        false_alarm_rate=false_alarm_rate,
+        average_run_length=average_run_length,
+        chart=chart,
+        time=time,
+    )
+    _check_usage(estimator, new, model, apply)
     messages = Messages(quiet)
     with messages.showing_warnings() as warned:
-        estimator = ProcessMonitor(
-            n_lags=lags if lags == "auto" else int(lags),
-            false_alarm_rate=false_alarm_rate,
-            average_run_length=average_run_length,
-            chart=chart,
-            time=time,
-        ).fit(_read(normal, ignore, time, messages))
+        if apply is None:
+            estimator.fit(_read(normal, ignore, time, messages))
+        else:
+            normal, new, estimator = apply.name, normal, _load(apply)
+            time = estimator.time
+        if model is not None:
+            save(estimator, model)
+            messages.print(f"model: {model}")
+        if new is None:
+            return 0
         if follow:
             from mercer.cli.following import follow_file
 
@@ -129,6 +149,35 @@ def monitor(
         _write(out, normal, new, estimator, frame, contributions, warned)
         messages.print(f"{'page' if out.suffix.lower() in _PAGES else 'charts'}: {out}")
     return 0
+
+
+def _check_usage(estimator: Any, new: str | None, model: Path | None, apply: Path | None) -> None:
+    if apply is None:
+        if new is None and model is None:
+            raise UsageError("Pass a second file to monitor, or --model FILE to save the model.")
+        return
+    given = [] if model is None else ["--model"]
+    for name, value in type(estimator)().get_params().items():
+        if getattr(estimator, name) != value:
+            given.append("--" + {"n_lags": "lags"}.get(name, name).replace("_", "-"))
+    if given:
+        raise UsageError(
+            f"{given[0]} cannot be used with --apply, which uses the model as it was fitted."
+        )
+    if new is not None:
+        raise UsageError("With --apply, pass one file: the one to monitor.")
+
+
+def _load(path: Path) -> Any:
+    from mercer import ProcessMonitor, load
+
+    found = load(path)
+    if not isinstance(found, ProcessMonitor):
+        raise ValueError(
+            f"{path} contains a {type(found).__name__}, not the model of a process. Save one with: "
+            "mercer monitor NORMAL --model FILE"
+        )
+    return found
 
 
 def _read(path: str, ignore: tuple[str, ...], time: str | None, messages: Messages) -> Any:
@@ -198,13 +247,13 @@ def _report(
     print(f"{int(frame['alarm'].sum())} of {len(frame)} rows with an alarm")
     if not episodes:
         return
-    printed = episodes[:10]
+    printed = sorted(episodes, key=lambda one: -one.n_rows)[:10]  # most important first
     width = max(len(e.begin) for e in printed)
     print(f"{'begin':{width}}   rows  leading variables")
     for e in printed:
         print(f"{e.begin:{width}} {e.n_rows:6d}  {', '.join(e.variables)}")
     if len(episodes) > len(printed):
-        print(f"… and {len(episodes) - len(printed)} more episodes")
+        print(f"… and {len(episodes) - len(printed)} shorter episodes")
 
 
 def _write(
