@@ -26,6 +26,7 @@ MODULES = [
     "density_sums",
     "mixed_tables",
     "mixed_density",
+    "table_labels",
     "novelty",
     "table_rows",
     "discriminant",
