@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
-from sklearn.utils import check_random_state
 
 from mercer.data.points import validate_points, validate_weights
 from mercer.gram.gram import largest_entry_signs
@@ -72,7 +71,7 @@ def maximum_entropy_direction(
     *,
     n_init: int = 8,
     max_iter: int = 500,
-    random_state: Any = None,
+    random_state: int | None = None,
     sample_weight: Any = None,
 ) -> tuple[Array, float]:
     r"""Return the unit vector u for which the projection ``Z u`` has the largest entropy.
@@ -98,7 +97,7 @@ def maximum_entropy_direction(
         result is returned; a larger maximum may exist.
     max_iter : int
         Iterations of each start.
-    random_state : int, RandomState or None
+    random_state : int or None
     sample_weight : array-like of shape (n,) or None
 
     Returns
@@ -126,9 +125,9 @@ def maximum_entropy_direction(
     check_integer(max_iter, "max_iter")
     data = validate_points(Z, "vectors").data.astype(np.float64)
     weights = validate_weights(sample_weight, len(data))
-    random = check_random_state(random_state)
+    rng = np.random.default_rng(random_state)
     k = data.shape[1]
-    starts = [*np.eye(k)[:3], *random.standard_normal((n_init, k))][:n_init]
+    starts = [*np.eye(k)[:3], *rng.standard_normal((n_init, k))][:n_init]
 
     def objective(v: Array) -> tuple[float, Array]:
         """Return log V of the projection on v/|v|, and its gradient with respect to v."""
