@@ -113,6 +113,16 @@ def test_precomputed_matrix_and_repeated_rows_give_the_same_labels():
     assert_array_equal(one, angular_kernel_kmeans(X, 3, kernel, init=np.arange(25) % 3))
 
 
+@pytest.mark.parametrize("init", ["farthest", "orthogonal"])
+def test_rows_of_zero_weight_do_not_change_the_other_labels(init):
+    X = np.random.default_rng(2).normal(size=(30, 2)) * [3.0, 1.0]
+    w = np.where(np.arange(30) % 4 == 0, 0.0, 1.0)
+    found = angular_kernel_kmeans(X, 3, Gaussian(1.0), init=init, sample_weight=w)
+    alone = angular_kernel_kmeans(X[w > 0], 3, Gaussian(1.0), init=init)
+    assert_array_equal(found[w > 0], alone)
+    assert (found >= 0).all()
+
+
 def test_points_without_direction_have_no_cluster_and_no_cluster_is_empty():
     X = np.array([[0.0, 0.0], [1.0, 0.1], [1.0, 0.0], [0.9, 0.0], [2.0, 0.1], [1.0, 0.05]])
     labels = angular_kernel_kmeans(X, 3, Linear())
