@@ -13,7 +13,13 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from mercer import JointMixtureClassifier, JointMixtureRegressor, MercerMixture
 from mercer.data.points import Points
 from mercer.domains import Box, FiniteSpace, GaussianBase, bit_strings
-from mercer.errors import ConvergenceWarning, IdentifiabilityWarning, NoDomainError, RankError
+from mercer.errors import (
+    ApproximationWarning,
+    ConvergenceWarning,
+    IdentifiabilityWarning,
+    NoDomainError,
+    RankError,
+)
 from mercer.kernels import Categorical, Gaussian, Hamming, Laplacian, Polynomial, table_kernel
 from mercer.solvers import Nystrom
 from tests.expectations import raises, warns
@@ -112,6 +118,17 @@ def test_several_components_with_a_given_alpha_have_all_coordinates_of_a_rough_k
     with warns(IdentifiabilityWarning, "n_components=2"):
         assert MercerMixture(2, kernel=Gaussian(10.0), **settings).fit(X).rank_ == 10
     assert MercerMixture(2, kernel=Laplacian(1.0)).fit(X).rank_ == 10
+
+
+def test_density_that_fits_the_sample_only_warns():
+    X = np.random.default_rng(0).integers(0, 2, size=(40, 6))
+    settings = {"kernel": Hamming(0.6), "domain": bit_strings(6)}
+    with warns(ApproximationWarning, "alpha='auto'", "alpha='leave-one-out'", "alpha=3"):
+        sharp = MercerMixture(2, **settings).fit(X)
+    with warns(IdentifiabilityWarning, "n_components=2", 1):
+        smooth = MercerMixture(2, alpha="leave-one-out", **settings).fit(X)
+    new = np.random.default_rng(1).integers(0, 2, size=(200, 6))
+    assert smooth.score(new) - sharp.score(new) > 1
 
 
 def test_several_components_have_a_low_rank_by_default():

@@ -45,6 +45,7 @@ __all__ = [
     "count_directions",
     "effective_weights",
     "maximize_alpha",
+    "one_component_alpha",
     "total_squared_norm",
 ]
 
@@ -287,7 +288,7 @@ class KernelMixture(KernelEstimator):
         """Return α given as a number or by "auto" or "scaled"; None for other rules."""
         rows, weights = sample.passes, sample.multiplicities
         if self.alpha == "auto" and self.n_components == 1:
-            return _AUTO_ALPHA * total_squared_norm(sample)
+            return one_component_alpha(sample)
         if self.alpha in ("auto", "scaled"):
             mean = weighted_mean(Z, weights, rows=rows)
             squares = rows.sum(partial(_mean_squares, mean), Z, weights)
@@ -421,6 +422,11 @@ def maximize_alpha(likelihood: Callable[[float], float], low: float, high: float
             IdentifiabilityWarning,
         )
     return float(np.exp(best))
+
+
+def one_component_alpha(sample: Sample) -> float:
+    """Return the α of the rule "auto" for one component."""
+    return _AUTO_ALPHA * total_squared_norm(sample)
 
 
 def total_squared_norm(sample: Sample) -> float:

@@ -32,7 +32,7 @@ Gaussians the responsibilities are not updated.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import log, pi
 
@@ -294,6 +294,17 @@ class LeaveOneOutComponent:
     total: float  # n
     beta: float
     residual_variances: Array  # ε' for every row, shape (n,)
+
+    def take(self, rows: Array) -> LeaveOneOutComponent:
+        """Return the fits without each of these rows."""
+        return replace(
+            self,
+            solved=self.solved[:, rows],
+            leverages=self.leverages[rows],
+            remaining=self.remaining[rows],
+            removed=self.removed[rows],
+            residual_variances=self.residual_variances[rows],
+        )
 
     def at(self, Z: Array, residuals: Array | None = None) -> Array:
         """Return log-densities of row i of Z under the fit without row i, of shape (n,)."""

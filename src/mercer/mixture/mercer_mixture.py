@@ -13,9 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.data.dask import passes_for
 from mercer.data.points import Points, Sample, rowwise, validate_points
 from mercer.density.base import mean_log_density
-from mercer.errors import NoDomainError
+from mercer.errors import ApproximationWarning, NoDomainError, warn
 from mercer.kernels import Kernel
-from mercer.mixture.base import KernelMixture, maximize_alpha, total_squared_norm
+from mercer.mixture.base import (
+    KernelMixture,
+    maximize_alpha,
+    one_component_alpha,
+    total_squared_norm,
+)
 from mercer.mixture.domains import Domain, Nodes, Normalization, integrate, resample
 from mercer.mixture.feature_space import (
     dual_parameters,
@@ -64,7 +69,9 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         with the scale of the kernel. "auto" is 0.075 times the sum of k(x, x) for one component,
         and "scaled" divided by M for several. "scaled" is 0.075 n times the mean variance of the
         coordinates. "leave-one-out" maximizes the leave-one-out likelihood over the domain (for
-        M > 1 with the responsibilities of all rows); it warns at its limits.
+        M > 1 with the responsibilities of all rows); it warns at its limits. For several components
+        the first two suit labels; their densities may be far too sharp, which a fit with a domain
+        reports by a warning.
     beta : float
         β. For M = 1 its only effect is a power of the density.
     covariance_prior : float or array of shape (n, n)
@@ -85,8 +92,9 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         Number of coordinates: an integer, a fraction of the trace, or None for all above rounding
         error, at most 1000. None for several components: 10, which keeps them apart; but at most
         300 if α is a number or "leave-one-out" and the kernel is not smooth, so that more than 1 %
-        of the trace is outside of 10 coordinates. After a cut the variance of the remaining
-        directions is estimated from the residuals of the training rows.
+        of the trace is outside of 10 coordinates: better for densities; pass 10 for labels. After a
+        cut the variance of the remaining directions is estimated from the residuals of the training
+        rows.
     solver : str or solver
     n_init : int
         Number of EM runs: the first starts from k-means in feature space, the others from random
@@ -206,6 +214,8 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         self._fit_em(Z, sample, alpha, self._training_residuals(Z, sample.passes))
         if domain is not None:
             self._normalize(domain)
+            if self.n_components > 1 and self.alpha in ("auto", "scaled"):
+                self._warn_if_too_sharp(Z, sample, domain)
         elif hasattr(self, "normalization_"):
             del self.normalization_
         return self
@@ -311,9 +321,15 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
         return alpha
 
     def _leave_one_out_likelihood(
-        self, Z: Array, sample: Sample, domain: Domain, nodes: Nodes
+        self,
+        Z: Array,
+        sample: Sample,
+        domain: Domain,
+        nodes: Nodes,
+        rows: Array | None = None,
     ) -> Callable[[float], float]:
-        """Return the mean leave-one-out log-density as a function of α."""
+        """Return the mean leave-one-out log-density of all or some rows as a function of α."""
+        rows = np.arange(len(Z)) if rows is None else rows
         weights = sample.multiplicities
         at_nodes = self._coordinates(self._as_points(nodes.points))
         residuals = self._training_residuals(Z, sample.passes)
@@ -327,14 +343,34 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
                 None if outside is None else outside.without_each(residuals, weights, *prior)
             )
             terms = [
-                log_weight + part.at(Z, residuals) - _log_integrals(part, nodes, *at_nodes)
+                log_weight[rows]
+                + part.take(rows).at(Z[rows], residuals[rows])
+                - _log_integrals(part.take(rows), nodes, *at_nodes)
                 for log_weight, part in leave_each_out(
                     Z, weights, run.responsibilities, *prior, variances, self._prior_scale
                 )
             ]
-            return float(np.average(logsumexp(terms, axis=0) + base, weights=weights))
+            return float(np.average(logsumexp(terms, axis=0) + base[rows], weights=weights[rows]))
 
         return likelihood
+
+    def _warn_if_too_sharp(self, Z: Array, sample: Sample, domain: Domain) -> None:
+        """Warn if an α that keeps several components apart fits the sample only."""
+        if sample.points.is_chunked:
+            return
+        nodes, _ = domain.resolve(self._at_nodes(self.mixture_))
+        some = np.unique(np.linspace(0, len(Z) - 1, 200).astype(int))
+        likelihood = self._leave_one_out_likelihood(Z, sample, domain, nodes, some)
+        smooth = one_component_alpha(sample)
+        gain = likelihood(smooth) - likelihood(self.alpha_)
+        if gain > 1:
+            warn(
+                f"The density is too sharp: with alpha={smooth:.3g} instead of {self.alpha_:.3g} "
+                f"its leave-one-out log-likelihood is higher by {gain:.1f} nats per row. "
+                f"alpha={self.alpha!r} keeps {self.n_components} components apart, for labels; "
+                "use alpha='leave-one-out' for a density.",
+                ApproximationWarning,
+            )
 
     # --- prediction and densities ---------------------------------------------------------------
 
