@@ -20,13 +20,13 @@ TASKS = {
     "cluster-entropy": ["cluster", "--method", "entropy", "--clusters", "3"],
     "density": ["density"],
     "density-series": ["density", "--method", "series"],
-    "density-novelty": ["density", "--method", "novelty"],
+    "novelty": ["novelty"],
     "denoise": ["denoise", "--components", "3"],
     "discriminate": ["discriminate"],
 }
 
 MIXED = [
-    *("embed", "embed-pca", "cluster", "cluster-entropy", "density-novelty", "denoise"),
+    *("embed", "embed-pca", "cluster", "cluster-entropy", "novelty", "denoise"),
     "discriminate",
 ]
 

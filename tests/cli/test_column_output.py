@@ -13,7 +13,7 @@ from tests.cli.running import assert_names
 
 def test_density_needs_complete_numeric_columns(machines, tmp_path, command):
     _, text = command("density", machines, "--ignore", "state", code=1)
-    assert_names(text, "'coolant'", "category", "--ignore", "--method novelty")
+    assert_names(text, "'coolant'", "category", "--ignore", "mercer novelty")
     frame = pd.DataFrame({"a": [1, 2, None, None, 5.0], "b": [3, 1, 4, 1, 5]})
     frame.to_csv(tmp_path / "incomplete.csv", index=False)
     _, text = command("density", tmp_path / "incomplete.csv", code=1)
@@ -46,7 +46,7 @@ def test_denoise_needs_complete_numeric_columns(tmp_path, command):
         ),
         (["cluster", "wine", "--clusters", "few"], ["--clusters", ">= 1", "auto"]),
         (["cluster", "wine", "--clusters", "0"], ["--clusters", ">= 1", "auto"]),
-        (["density", "wine", "--outliers", "0.9"], ["--outliers", "<= 0.5"]),
+        (["novelty", "wine", "--false-alarm-rate", "0.9"], ["--false-alarm-rate", "<= 0.5"]),
         (["embed", "wine", "--out", "wine.xlsx"], ["wine.xlsx", ".parquet"]),
         (["embed", "wine", "--out", "w.npy", "--keep"], ["--keep", ".npy"]),
         (["embed", "wine", "--out", "w.csv", "--model", "w.csv"], ["--model", "--out", "w.csv"]),

@@ -190,25 +190,64 @@ def test_density_of_one_standardized_column_has_a_rescaled_bandwidth(tmp_path, c
     assert_allclose(found["log_density"], direct.score_samples(X), rtol=1e-10)
 
 
-def test_novelty_scores_are_those_of_a_mixture(machines, command):
-    options = ("--ignore", "state", "--method", "novelty", "--outliers", 0.05)
-    found, _ = command("density", machines, *options)
+def test_novelty_writes_p_values_and_cells_of_outliers(machines, command):
+    options = ("--ignore", "state", "--false-alarm-rate", 0.03, "--cells", 2)
+    found, text = command("novelty", machines, *options)
     frame = typed_machines()
-    direct = KernelNovelty(
-        table_kernel(frame), statistic="mixture", false_alarm_rate=0.05, random_state=0
+    direct = KernelNovelty(false_alarm_rate=0.03, random_state=0).fit(frame)
+    assert_allclose(found["p_value"], direct.p_values_, atol=1e-9)
+    assert_allclose(found["score"], direct.decision_function(frame), atol=1e-9)
+    outliers = np.flatnonzero(direct.p_values_ <= 0.03)
+    assert len(outliers) > 0
+    assert_array_equal(np.flatnonzero(found["outlier"]), outliers)
+    cells = direct.explain(frame.iloc[outliers]).groupby("row")
+    for k, suffix in enumerate(("", "_2")):
+        expected = cells.nth(k)
+        assert found.loc[outliers, f"column{suffix}"].tolist() == expected["column"].tolist()
+        observed = found.loc[outliers, f"observed{suffix}"]
+        texts = [str(cell) for cell in expected["observed"] if isinstance(cell, str)]
+        assert set(texts) <= set(observed)
+    assert found.drop(index=outliers)["column"].isna().all()
+    assert "column_3" not in found
+    most = int(np.argmin(direct.p_values_))
+    assert_names(text, f"row {most + 1}", found["column"][most], found["expected"][most])
+
+
+def test_novelty_of_numbers_names_typical_values(flowers, iris, command):
+    found, _ = command("novelty", flowers, "--ignore", "species", "--false-alarm-rate", 0.1)
+    frame = pd.DataFrame(iris[0], columns=COLUMNS)
+    direct = KernelNovelty(false_alarm_rate=0.1, random_state=0).fit(frame)
+    assert_allclose(found["p_value"], direct.p_values_, atol=1e-9)
+    outliers = found[found["outlier"] == 1]
+    best = direct.explain(frame.iloc[outliers.index]).idxmax(axis=1)
+    assert outliers["column"].tolist() == best.tolist()
+    first = outliers.iloc[0]
+    assert float(first["observed"]) == frame.loc[outliers.index[0], first["column"]]
+    assert_allclose(float(first["expected"]), frame[first["column"]].median(), rtol=1e-5)
+
+
+def test_new_rows_have_p_values_of_new_rows(machines, tmp_path, command):
+    model = tmp_path / "m.mercer"
+    options = ("--ignore", "state", "--model", model, "--quiet", "--out", tmp_path / "o.csv")
+    command("novelty", machines, *options)
+    new = (
+        pd.read_csv(machines)
+        .head(20)
+        .assign(vibration=np.r_[50.0, pd.read_csv(machines)["vibration"][1:20]])
     )
-    scores = direct.fit(frame).decision_function(frame)
-    assert_allclose(found["score"], scores, atol=1e-9)
-    assert_array_equal(found["outlier"], (scores < 0).astype(int))
-
-
-def test_p_values_equal_kernel_novelty(machines, command):
-    options = ("--ignore", "state", "--method", "conformal", "--outliers", 0.05)
-    found, _ = command("density", machines, *options)
-    frame = typed_machines()
-    direct = KernelNovelty(table_kernel(frame), false_alarm_rate=0.05, random_state=0).fit(frame)
-    assert_allclose(found["p_value"], direct.p_values(frame), atol=1e-9)
-    assert_array_equal(found["outlier"], (direct.predict(frame) == -1).astype(int))
+    new.to_csv(tmp_path / "new.csv", index=False)
+    found, text = command("novelty", tmp_path / "new.csv", "--apply", model, "--keep")
+    assert list(found)[: len(new.columns)] == list(new)
+    assert (found["outlier"][0], found["column"][0], float(found["observed"][0])) == (
+        1,
+        "vibration",
+        50,
+    )
+    assert_names(text, "row 1", "vibration", 50)
+    direct = mercer.load(model)
+    assert_allclose(
+        found["p_value"], direct.named_steps["model"].p_values(direct[:-1].transform(new))
+    )
 
 
 def test_denoised_columns_have_their_own_units(flowers, iris, command):

@@ -24,7 +24,7 @@ TASKS = [
     ["cluster", "--method", "entropy", "--clusters", "3"],
     ["density"],
     ["density", "--method", "series"],
-    ["density", "--method", "novelty"],
+    ["novelty"],
     ["discriminate"],
 ]
 

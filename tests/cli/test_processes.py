@@ -323,6 +323,7 @@ NAMES = [
     "embed",
     "cluster",
     "density",
+    "novelty",
     "entropy",
     "diversity",
     "denoise",

@@ -72,7 +72,7 @@ def test_table_kernel_and_column_transformer(frame, apply):
     assert_array_equal(apply("cluster", clustering)["cluster"], clustering.labels_)
     encode = make_column_transformer((OneHotEncoder(), ["color"]), (StandardScaler(), NUMBERS))
     model = make_pipeline(encode, KernelNovelty(Gaussian(1.0))).fit(frame)
-    scores = apply("density", model)["score"]
+    scores = apply("novelty", model)["score"]
     assert_allclose(scores, model.decision_function(frame), rtol=1e-5, atol=1e-8)
 
 

@@ -346,3 +346,29 @@ def test_errors_name_the_problem():
     with raises(ValueError, "2 columns"):
         KernelNovelty().fit(pd.DataFrame({"a": [1, 1], "b": ["x", "x"]}))
     assert KernelNovelty(Table()).fit(frame).offset_ == model.offset_
+
+
+# --- training rows --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("settings", [{}, {"calibration": "split"}, {"max_samples": 30}])
+def test_p_values_of_training_rows_count_leave_one_out_statistics(settings):
+    frame = frame_of(120)
+    model = KernelNovelty(random_state=0, **settings).fit(frame)
+    p = model.p_values_
+    assert p.shape == (120,)
+    if settings:
+        # uniform up to sampling error: Kolmogorov's statistic at the 1e-4 quantile
+        distance = np.abs(np.sort(p) - (np.arange(120) + 0.5) / 120).max()
+        assert distance < 2.2 / np.sqrt(60)
+    else:
+        _, own = fitted(frame)
+        assert_allclose(p, (own >= own[:, None] * (1 - 1e-8)).mean(axis=1))
+
+
+def test_p_values_of_weighted_rows_equal_those_of_copies():
+    frame = frame_of(60)
+    weights = np.random.default_rng(0).integers(0, 4, 60)
+    one = KernelNovelty().fit(frame, sample_weight=weights)
+    other = KernelNovelty().fit(frame.loc[np.repeat(np.arange(60), weights)])
+    assert_allclose(np.repeat(one.p_values_, weights[weights > 0]), other.p_values_)

@@ -17,6 +17,7 @@ from mercer.cli.commands.embed import embed
 from mercer.cli.commands.entropy import entropy
 from mercer.cli.commands.explore import explore
 from mercer.cli.commands.monitor import monitor
+from mercer.cli.commands.novelty import novelty
 from mercer.cli.commands.report import report
 from mercer.cli.console import EXPECTED, UsageError, fail, print_error
 
@@ -36,6 +37,7 @@ for command in (
     embed,
     cluster,
     density,
+    novelty,
     entropy,
     diversity,
     monitor,

@@ -50,7 +50,7 @@ _COMMANDS = {
     "SpectralClustering": "cluster",
     "ParzenDensity": "density",
     "SeriesDensity": "density",
-    "KernelNovelty": "density",
+    "KernelNovelty": "novelty",
     "KernelDenoiser": "denoise",
     "KernelLDA": "discriminate",
 }
@@ -63,6 +63,7 @@ class Task:
     command: ClassVar[str]
     replaces: ClassVar[bool] = False  # whether new columns replace input columns of the same name
     learns_classes: ClassVar[bool] = False  # whether it is fitted to the classes of --label
+    standardizes: ClassVar[bool] = True  # numeric columns, unless --no-scale is given
     fits_chunks: ClassVar[bool] = True  # whether the estimator can be fitted to Dask arrays
 
     def select(self, rows: Rows, reading: Reading) -> Table:
@@ -92,6 +93,10 @@ class Task:
         """Yield lines on a fitted model."""
         yield from ()
 
+    def results(self, columns: dict[str, Any], usable: Array) -> Iterator[str]:
+        """Yield lines on the new columns; ``usable`` is the mask of their rows."""
+        yield from ()
+
     def count_correct(self, labels: Any, name: str, columns: Any) -> tuple[int, int]:
         """Return the number of known labels, and of correct predictions among them."""
         raise NotImplementedError
@@ -116,7 +121,7 @@ def run_task(
         if output.apply is None:
             rows = source.read()
             table = source.select(rows, task)
-            model = _fit(task, table, fitting, output.verbose, messages)
+            task, model = _fit(task, table, fitting, output.verbose, messages)
         else:
             model = _load(task, output.apply)
             rows = source.read(model)
@@ -127,6 +132,8 @@ def run_task(
         columns = _apply(new, model, task)
         if output.apply is not None and task.learns_classes:
             messages.print_all(_accuracy(new, columns, task))
+        if not source.is_chunked:
+            messages.print_all(task.results(columns, new.usable(new.frames)))
         write = _prepare_output(source, new, columns, output, task)
         if output.model is not None:
             _save(model, output.model)
@@ -301,18 +308,22 @@ def _given_options(options: Any) -> Iterator[str]:
 # --- models -----------------------------------------------------------------------------------
 
 
-def _fit(task: Task, table: Any, fitting: Fitting, verbose: bool, messages: Messages) -> Any:
+def _fit(
+    task: Task, table: Any, fitting: Fitting, verbose: bool, messages: Messages
+) -> tuple[Task, Any]:
+    """Return the task as adapted to the table, and the fitted pipeline."""
     from mercer.tables import prepare
 
     messages.print_all(describe_table(table))
-    preparation = prepare(table, bandwidth=fitting.bandwidth, scale=fitting.scale)
+    scale = fitting.scale and task.standardizes
+    preparation = prepare(table, bandwidth=fitting.bandwidth, scale=scale)
     task.check(preparation)
     task = task.adapt(preparation, fitting.bandwidth)
     estimator = task.estimator(preparation.kernel, fitting.solver, verbose)
     model = fit_pipeline(preparation.pipeline(estimator), table, task)
     messages.print_all(_describe_kernel(model))
     messages.print_all(task.summary(model))
-    return model
+    return task, model
 
 
 def fit_pipeline(pipeline: Any, table: Any, task: Task) -> Any:

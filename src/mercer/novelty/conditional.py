@@ -39,10 +39,11 @@ import numpy as np
 
 from mercer.data.points import Points, Sample
 from mercer.kernels import Table
+from mercer.novelty.cells import cell_table
 from mercer.utils.pairwise import row_ranges
 from mercer.utils.types import Array
 
-__all__ = ["ConditionalDistance", "cell_table", "feature_chunks", "shrunk_moments"]
+__all__ = ["ConditionalDistance", "feature_chunks", "shrunk_moments"]
 
 _PRIOR_ROWS = 10.0  # κ; 3 and 20 change the mean AUROC on the open tables by less than .002
 _CHUNK = 2**22  # features that are in memory at a time
@@ -144,35 +145,6 @@ class ConditionalDistance:
         features = self.kernel.features(points.data)
         expected, distances = self.expected(features), self.distances(features)
         return cell_table(self.kernel, points, labels, expected, distances)
-
-
-def cell_table(
-    kernel: Table, points: Points, labels: Array, expected: Array, contributions: Array
-) -> Any:
-    """Return a data frame of the cells of points, of each row that with most contribution first.
-
-    ``labels``: of the rows. ``expected``: features of the expected cells. ``contributions``: of
-    shape (n, d).
-    """
-    import pandas as pd
-
-    parts = []
-    for j, column in enumerate(kernel.columns or ()):
-        block = expected[:, kernel.blocks[j][1]]
-        observed, likely = column.cells(points.data), column.expected(block)
-        part = {
-            "row": np.arange(points.n),
-            "column": column.name,
-            "observed": pd.Series(observed, dtype=object),
-            "expected": pd.Series(likely, dtype=object),
-            "contribution": contributions[:, j],
-            "probability": column.probabilities(block, observed),
-            "expected_probability": column.probabilities(block, likely),
-        }
-        parts.append(pd.DataFrame(part))
-    order = ["row", "contribution"]
-    found = pd.concat(parts).sort_values(order, ascending=[True, False], kind="stable")
-    return found.assign(row=labels[found["row"]]).reset_index(drop=True)
 
 
 def shrunk_moments(kernel: Table, points: Points, weights: Array) -> tuple[Array, Array]:

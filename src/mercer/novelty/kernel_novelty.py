@@ -119,6 +119,12 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         number ``(Σw)² / Σw²``.
     offset_ : float
         ``decision_function(X) = score_samples(X) - offset_``.
+    p_values_ : array of shape (n,) or None
+        The p-values of the training rows (of positive weight), from their leave-one-out
+        statistics: the fraction of the calibration rows with a statistic at least as large,
+        themselves included. ``p_values(X)`` treats training rows as new rows that have copies
+        among the training rows, which are less unusual. None for Dask collections, and with
+        ``calibration_weight``.
     typical_row_ : array or Series
         Medians of numeric columns, most frequent values of other columns; used by ``explain``.
         None for data without columns, and for "table" and "conditional".
@@ -236,6 +242,9 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         counts = multiplicities(everywhere)[calibrating]
         ratios = None if rows.ratios is None else rows.ratios[calibrating]
         self._calibrate(np.concatenate(scores), counts, ratios)
+        self.p_values_ = None
+        if not (passes_for(X).is_chunked or self._is_weighted):
+            self.p_values_ = self._training_p_values(points, np.concatenate(scores), calibrating)
         of_cells = self.statistic_ in _OF_CELLS
         self.typical_row_ = None if of_cells else typical_row(points, everywhere)
         return self
@@ -261,6 +270,16 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
                 "as abnormal. Increase false_alarm_rate or pass more rows.",
                 ApproximationWarning,
             )
+
+    def _training_p_values(self, points: Points, scores: Array, calibrating: Array) -> Array:
+        """Return the p-values of calibration rows with their scores, and of all other rows."""
+        found = np.empty(points.n)
+        # a calibration row is one of those with a score at least as large as its own
+        found[calibrating] = self._calibration.p_values(scores, 0.0)
+        others = np.setdiff1d(np.arange(points.n), calibrating)
+        if len(others):
+            found[others] = self._calibration.p_values(self._statistic(points.take(others)))
+        return found
 
     def _validated_rows(
         self, X: Any, sample_weight: Any, calibration_weight: Any, rng: np.random.Generator

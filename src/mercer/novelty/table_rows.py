@@ -26,7 +26,8 @@ import numpy as np
 
 from mercer.data.points import Points, Sample
 from mercer.kernels import Table
-from mercer.novelty.conditional import ConditionalDistance, cell_table, feature_chunks
+from mercer.novelty.cells import cell_table
+from mercer.novelty.conditional import ConditionalDistance, feature_chunks
 from mercer.utils.pairwise import row_ranges
 from mercer.utils.quantiles import weighted_quantile
 from mercer.utils.types import Array

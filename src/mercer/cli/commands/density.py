@@ -1,13 +1,10 @@
-"""``mercer density``: log density, novelty score or p-value of every row."""
+"""``mercer density``: log density of every row."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
-
-from cyclopts import Parameter
-from cyclopts.validators import Number
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from mercer.cli.engine import Task, run_task
 from mercer.cli.options import Data, Fitting, Output, Reading, Running
@@ -19,21 +16,20 @@ if TYPE_CHECKING:
 
 __all__ = ["density"]
 
-Method = Literal["parzen", "series", "novelty", "conformal"]
+Method = Literal["parzen", "series"]
 
 
 @dataclass(frozen=True)
 class DensityTask(Task):
-    """Column log_density, or columns score, p_value and outlier."""
+    """Column log_density."""
 
     command: ClassVar[str] = "density"
     method: Method = "parzen"
-    outliers: float = 0.1
 
     def check(self, preparation: Preparation) -> None:
         """Raise ValueError for mixed tables, which have no density with respect to volume."""
         table = preparation.table
-        if self.method in ("novelty", "conformal") or table.is_numeric:
+        if table.is_numeric:
             return
         others = [name for name, kind in table.column_types.items() if kind != "number"]
         if others:
@@ -42,32 +38,22 @@ class DensityTask(Task):
         else:
             problem = f"{next(iter(table.missing))!r} has missing values. Use --missing drop"
         raise ValueError(
-            f"--method {self.method} needs complete numeric columns; column {problem}, or --method "
-            "novelty or conformal, whose scores are not normalized."
+            f"mercer density needs complete numeric columns; column {problem}. For unusual rows of "
+            "any table, use mercer novelty."
         )
 
     def estimator(self, kernel: Kernel, solver: str, verbose: bool) -> Any:
         """Return the estimator of the method."""
-        from mercer import KernelNovelty, ParzenDensity, SeriesDensity
+        from mercer import ParzenDensity, SeriesDensity
 
-        if self.method in ("novelty", "conformal"):
-            statistic = "mixture" if self.method == "novelty" else "auto"
-            return KernelNovelty(
-                kernel, statistic=statistic, false_alarm_rate=self.outliers, random_state=0
-            )
         kind = ParzenDensity if self.method == "parzen" else SeriesDensity
         return kind(kernel=kernel, solver=solver)
 
     def columns(self, model: Any, X: Any) -> dict[str, Any]:
-        """Return log densities in the units of the columns, or scores."""
+        """Return log densities in the units of the columns."""
         import numpy as np
 
-        fitted = model["model"]
-        if type(fitted).__name__ == "KernelNovelty":
-            p = fitted.p_values(X)
-            outlier = (p <= fitted.false_alarm_rate).astype(int)
-            return {"score": fitted.decision_function(X), "p_value": p, "outlier": outlier}
-        logs = fitted.score_samples(X)
+        logs = model["model"].score_samples(X)
         if "scale" in model.named_steps:  # p(x) = p(z) / prod(scale) for z = (x - mean) / scale
             logs = logs - np.log(model["scale"].scale_).sum()
         return {"log_density": logs}
@@ -84,25 +70,21 @@ def density(
     /,
     *,
     method: Method = "parzen",
-    outliers: Annotated[float, Parameter(validator=Number(gt=0, lte=0.5))] = 0.1,
     reading: Reading = Reading(),
     fitting: Fitting = Fitting(),
     output: Output = Output(),
     running: Running = Running(),
 ) -> int:
-    """Estimate the density, or a novelty score, at every row.
+    """Estimate the density at every row.
 
-    *parzen* and *series* write a column *log_density*: the natural logarithm of the density, in
-    the units of the table's columns even if they are standardized. They need numeric columns.
-    *novelty* and *conformal* accept any table and write *score* (negative for outliers), *p_value*
-    (small for outliers) and *outlier* (1 or 0).
+    Writes a column *log_density*: the natural logarithm of the density, in the units of the table's
+    columns even if they are standardized. Columns must be numeric.
 
     For example:
 
     - `mercer density measurements.csv --bandwidth leave-one-out`
-    - `mercer density machines --method novelty --outliers 0.05 --keep --out marked.csv`
-    - `mercer density good.csv --method novelty --model good.mercer` and later
-      `mercer density new.csv --apply good.mercer`
+    - `mercer density measurements.csv --model measured.mercer` and later
+      `mercer density new.csv --apply measured.mercer`
 
     Parameters
     ----------
@@ -111,9 +93,5 @@ def density(
         wine.
     method
         parzen: Parzen window estimate. series: eigenfunction expansion, which is smoother.
-        novelty: distance from a Gaussian model in feature space. conformal: distance from the
-        nearest rows.
-    outliers
-        Fraction of normal rows that novelty and conformal mark as outliers, at most 0.5.
     """
-    return run_task(DensityTask(method, outliers), data, reading, fitting, output, running)
+    return run_task(DensityTask(method), data, reading, fitting, output, running)
