@@ -11,7 +11,7 @@ from mercer.kernels import Table
 from mercer.utils.frames import as_frame, is_frame
 from mercer.utils.types import Array
 
-__all__ = ["cell_table", "explained_cells"]
+__all__ = ["cell_table", "describe_cell", "explained_cells"]
 
 
 def cell_table(
@@ -73,3 +73,17 @@ def explained_cells(detector: Any, X: Any) -> Any:
             "contribution": contributions[rows, at],
         }
     )
+
+
+def describe_cell(column: Any, observed: Any, expected: Any) -> str:
+    """Return a phrase such as "age is 200, expected 41.3"."""
+    first, second = _as_text(observed), _as_text(expected)
+    if first == second:  # the only value of its kind, or one of a combination that is rare
+        return f"{column} is {first}, which is rare"
+    return f"{column} is {first}, expected {second}"
+
+
+def _as_text(value: Any) -> str:
+    if value is None or value != value:
+        return "missing"
+    return f"{value:.4g}" if isinstance(value, float) and abs(value) < 1e4 else f"{value}"

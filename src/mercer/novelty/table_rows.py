@@ -152,15 +152,16 @@ class RelativeDistance:
             found[rows] = (mean + self.floor) ** 2 / (theirs + self.floor)
         return found
 
-    def nearest_means(self, features: Array) -> tuple[Array, Array]:
+    def nearest_means(self, features: Array, own: Array | None = None) -> tuple[Array, Array]:
         """Return the mean features of the nearest rows, and mean squared differences from them.
 
-        The differences have a column for each column of the table.
+        The differences have a column for each column of the table. ``own``: as for calls.
         """
         means, found = np.empty_like(features), np.empty((len(features), len(self.kernel.blocks)))
         starts = [at.start for _, at in self.kernel.blocks]
-        for rows, near in self._nearest(features, None, self.mass):
-            parts = near.weights / near.weights.sum(axis=1, keepdims=True)
+        for rows, near in self._nearest(features, own, self.mass):
+            totals = np.maximum(near.weights.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+            parts = near.weights / totals
             theirs = self.features[near.indices]
             means[rows] = np.einsum("ij,ijk->ik", parts, theirs)
             squares = ((theirs - features[rows][:, None]) * self.scales) ** 2
@@ -245,6 +246,7 @@ class TableStatistic:
 
     conditional: ConditionalDistance
     neighbors: RelativeDistance
+    typical: Array  # mean squared difference of each column from the nearest rows
     columns: tuple[Tail, ...]  # of the conditional distance of each column
     cells: Tail  # of these together
     relative: Tail
@@ -265,6 +267,8 @@ class TableStatistic:
         neighbors = RelativeDistance.fit(
             kernel, kernel.features(points.take(reference).data), weights[reference]
         )
+        _, differences = neighbors.nearest_means(neighbors.features, np.arange(len(reference)))
+        typical = np.average(differences, axis=0, weights=weights[reference])
         own = np.full(points.n, -1)
         own[reference] = np.arange(len(reference))
         relative = np.empty(points.n)
@@ -275,6 +279,7 @@ class TableStatistic:
         model = cls(
             conditional,
             neighbors,
+            typical,
             columns,
             Tail.fit(together[kept], weights[kept]),
             Tail.fit(relative[kept], weights[kept]),
@@ -295,11 +300,12 @@ class TableStatistic:
         return cells, self.relative(self.neighbors(features)), distances
 
     def explain(self, points: Points, labels: Array) -> Any:
-        """Return a data frame of the cells, as described in :meth:`mercer.KernelNovelty.explain`.
+        r"""Return a data frame of the cells, as described in :meth:`mercer.KernelNovelty.explain`.
 
         The statistic of a row is divided among its cells in proportion to the squares of their
         z_j. If these are not unusual, but the row is far from others, it is divided in proportion
-        to squared differences from the nearest rows.
+        to :math:`D_j^2 / (D_j + \bar D_j)`, with the mean squared difference D_j from the nearest
+        rows and its mean over training rows: about D_j if it is larger than usual.
         """
         kernel = self.conditional.kernel
         features = kernel.features(points.data)
@@ -308,7 +314,9 @@ class TableStatistic:
         expected = self.conditional.expected(features)
         far = (relative > cells) & (cells < _UNUSUAL)
         if far.any():
-            expected[far], heights[far] = self.neighbors.nearest_means(features[far])
+            expected[far], differences = self.neighbors.nearest_means(features[far])
+            usual = np.maximum(differences + self.typical, np.finfo(float).tiny)
+            heights[far] = differences**2 / usual
         totals = np.maximum(heights.sum(axis=1), np.finfo(float).tiny)
         contributions = heights * (np.maximum(cells, relative) / totals)[:, None]
         found = cell_table(kernel, points, labels, expected, contributions)

@@ -70,16 +70,16 @@ class NoveltyTask(Task):
         """Yield the number of outliers, and the most unusual rows with their first cell."""
         import numpy as np
 
+        from mercer.novelty.cells import describe_cell
+
         rows, p = np.flatnonzero(usable) + 1, columns["p_value"]
         outliers = np.flatnonzero(columns["outlier"])
         yield f"  {len(outliers):,} of {format_count(len(p), 'row')} are outliers"
         for i in outliers[np.argsort(p[outliers], kind="stable")][:_PRINTED_ROWS]:
             cell = ""
             if "column" in columns:
-                cell = (
-                    f": {columns['column'][i]} is {columns['observed'][i]}, expected "
-                    f"{columns['expected'][i]}"
-                )
+                parts = [columns[name][i] for name in ("column", "observed", "expected")]
+                cell = f": {describe_cell(*parts)}"
             yield f"  row {rows[i]}, p = {p[i]:.2g}{cell}"
 
 
