@@ -211,7 +211,7 @@ def test_docstring_of_the_report_names_existing_modules():
 
     names = re.findall(r"``(\w+)/?``", mercer.report.__doc__)
     folder = Path(mercer.report.__file__).parent
-    assert {"clusters", "section"} <= set(names)
+    assert {"groups", "section"} <= set(names)
     assert [
         n for n in names if not (folder / f"{n}.py").exists() and not (folder / n).is_dir()
     ] == []

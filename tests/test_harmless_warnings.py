@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 from mercer import EntropyClustering, KernelECA, KernelPCA
 from mercer.errors import ApproximationWarning, IdentifiabilityWarning
 from mercer.kernels import Gaussian
-from mercer.report.densities import Curve, curve_figure
+from mercer.report.distributions import Curve, curve_figure
 
 
 def categories(run):
@@ -64,5 +64,5 @@ def test_components_of_isolated_points_cause_a_warning(modes):
 @pytest.mark.parametrize("days", [0.05, 0.11, 1.9, 2.5, 2.9, 61, 75, 90, 92, 400, 800, 1000, 9000])
 def test_matplotlib_finds_ticks_for_dates(days):
     x = np.linspace(20_000.3, 20_000.3 + days, 50)
-    curve = Curve("when", x, np.ones(50), (), 1.0, 0, True)
+    curve = Curve("when", x, np.ones(50), (), 0, True)
     assert categories(lambda: curve_figure("when", curve)) == set()

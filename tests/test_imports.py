@@ -110,7 +110,7 @@ def test_report_imports_only_the_displays_that_it_draws():
     code = "import sys, mercer.report; print([m for m in sys.modules if m.startswith('mercer.')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "'mercer.plots.embedding'" in done.stdout
-    for name in ("population", "diversity", "monitoring", "mixture"):
+    for name in ("population", "diversity", "monitoring"):
         assert f"'mercer.{name}'" not in done.stdout
 
 

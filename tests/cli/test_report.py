@@ -60,8 +60,8 @@ def test_report_on_a_file(csv, monkeypatch, capsys):
     assert (csv.parent / lines[0]).samefile(csv.parent / "pages" / "report.html")
     assert_names(lines[1], "small.csv", "7 rows", "3 columns")
     assert_names(text, "column empty", "column mostly", "column same")
-    data = read_numbers(csv.parent / "pages")["data"]
-    assert data["columns"] == ["height", "weight", "color"]
+    data = read_numbers(csv.parent / "pages")["contents"]
+    assert [one["name"] for one in data["columns"]] == ["height", "weight", "color"]
     assert data["rows"] == 7
     assert data["rows_read"] == 7
     assert set(data["omitted_columns"]) == {"empty", "mostly", "same"}
@@ -72,35 +72,20 @@ def test_default_data_of_report_is_wine(tmp_path, monkeypatch, capsys):
     assert main(["report"]) == 0
     assert_names(capsys.readouterr().out, "178 rows", "13 columns")
     numbers = read_numbers(tmp_path / "mercer-report")
-    assert numbers["data"]["name"] == "wine"
-    assert numbers["choices"]["scaled"] is True
+    assert numbers["contents"]["name"] == "wine"
 
 
-@pytest.fixture
-def points(tmp_path):
-    rng = np.random.default_rng(0)
+def test_options_of_report(tmp_path, capsys):
     path = tmp_path / "points.csv"
-    np.savetxt(path, rng.normal(size=(50, 4)), delimiter=",", header="a,b,c,d", comments="")
-    return path
-
-
-def test_options_of_report(points, capsys):
-    options = ["--components", "4", "--bandwidth", "0.5", "--no-scale"]
-    assert main(["report", str(points), *options, "--out", str(points.parent)]) == 0
-    choices = read_numbers(points.parent)["choices"]
-    assert choices["n_components"] == 4
-    assert choices["bandwidth"] == 0.5
-    assert choices["scaled"] is False
-    assert_names(capsys.readouterr().out, "σ = 0.5", "4 components")
-
-
-def test_bandwidth_rule_by_name(points, capsys):
-    options = ["--bandwidth", "scott", "--out", str(points.parent)]
-    assert main(["report", str(points), *options]) == 0
-    choices = read_numbers(points.parent)["choices"]
-    assert choices["bandwidth_asked"] == "scott"
-    assert choices["bandwidth"] == pytest.approx(50 ** (-1 / 8))  # unit variances, d = 4
-    assert_names(capsys.readouterr().out, "scott")
+    X = np.random.default_rng(0).normal(size=(50, 4)) * [1000, 1, 1, 1]
+    np.savetxt(path, X, delimiter=",", header="a,b,c,d", comments="")
+    options = ["--clusters", "2", "--no-scale", "--out", str(tmp_path)]
+    assert main(["report", str(path), *options]) == 0
+    numbers = read_numbers(tmp_path)
+    assert_names(capsys.readouterr().out, *(section["answer"] for section in numbers.values()))
+    assert numbers["groups"]["number"] == 2
+    largest = max(numbers["groups"]["traits"], key=lambda trait: abs(trait["effect"]))
+    assert largest["column"] == "a"  # it dominates all distances
 
 
 def test_json_of_report_from_standard_input(csv):
@@ -110,32 +95,18 @@ def test_json_of_report_from_standard_input(csv):
     assert done.returncode == 0, done.stderr
     numbers = json.loads(done.stdout)
     assert numbers == read_numbers(folder)
-    assert numbers["data"]["name"] == "standard input"
-    assert "color" in numbers["data"]["omitted_columns"]
-    assert numbers["number_of_clusters"]["chosen"] == 2
+    assert numbers["contents"]["name"] == "standard input"
+    assert "color" in numbers["contents"]["omitted_columns"]
+    assert numbers["groups"]["number"] == 2
     assert {path.name for path in folder.iterdir()} == {
         "report.html",
         "report.json",
         "rows.csv",
-        "clusters.csv",
-        "components.csv",
+        "groups.csv",
         "columns.csv",
+        "dependence.csv",
+        "cells.csv",
     }
-
-
-def test_bandwidth_multiplies_those_of_a_mixed_table(tmp_path, capsys):
-    options = ["--bandwidth", "0.5", "--categorical", "power", "--out", str(tmp_path)]
-    assert main(["report", "machines", *options]) == 0
-    numbers = read_numbers(tmp_path)
-    assert numbers["choices"]["bandwidth"] is None
-    assert numbers["choices"]["factor"] == 0.5
-    assert numbers["data"]["kinds"]["power"] == "category"
-    assert_names(capsys.readouterr().out, "× 0.5")
-
-
-def test_report_prints_warnings_of_the_fits(tmp_path, capsys):
-    assert main(["report", "rings", "--bandwidth", "1e-4", "--out", str(tmp_path)]) == 0
-    assert_names(capsys.readouterr().out, "IdentifiabilityWarning")
 
 
 # --- errors in the data: exit code 1 ---------------------------------------------------------
@@ -217,11 +188,11 @@ def test_commands_run_in_any_thread(capsys):
         (["report", "--nonsense"], ["--nonsense"]),
         (["reprot"], ["reprot"]),
         (["reproduce", "jenssen-2010"], ["reproduce"]),
-        (["report", "iris", "--components", "1"], ["--components", ">= 2"]),
-        (["report", "iris", "--components", "few"], ["--components", "few"]),
-        (["report", "iris", "--bandwidth", "wide"], ["--bandwidth", "wide", *RULES]),
-        (["report", "iris", "--bandwidth", "0"], ["--bandwidth", "> 0"]),
-        (["report", "iris", "--bandwidth", "nan"], ["--bandwidth", "> 0"]),
+        (["report", "iris", "--clusters", "0"], ["--clusters", ">= 1"]),
+        (["report", "iris", "--clusters", "few"], ["--clusters", "few"]),
+        (["entropy", "iris", "--bandwidth", "wide"], ["--bandwidth", "wide", *RULES]),
+        (["entropy", "iris", "--bandwidth", "0"], ["--bandwidth", "> 0"]),
+        (["entropy", "iris", "--bandwidth", "nan"], ["--bandwidth", "> 0"]),
         (["explore", "-"], ["explore", "standard input"]),
     ],
 )
@@ -244,9 +215,8 @@ def test_invalid_arguments_of_a_process(tmp_path):
 def test_help_lists_every_option(capsys):
     assert main(["report", "--help"]) == 0
     printed = capsys.readouterr().out
-    options = ("--label", "--out", "--components", "--bandwidth", "--no-scale", "--verbose")
+    options = ("--label", "--out", "--clusters", "--ignore", "--no-scale", "--verbose")
     assert_names(printed, *options, *EMBEDDED, "mercer report measurements.csv --label species")
-    assert_names(printed.partition("--bandwidth FLOAT")[2], *RULES)
 
 
 def test_version(capsys):

@@ -25,7 +25,6 @@ from mercer.information import (
     vendi_score,
 )
 from mercer.kernels import Epanechnikov, Gaussian, Kernel, Laplacian, Matern, Polynomial
-from mercer.novelty.density_scores import leave_one_out_scores
 from papers.baselines import kernel_pca_clustering, njw_clustering
 from tests.properties.bandwidth_cases import ALL_RULES
 from tests.properties.estimator_cases import CASES, fit, results, targets
@@ -121,7 +120,6 @@ FUNCTIONS = {
     "cauchy_schwarz_divergence": lambda X, Y: cauchy_schwarz_divergence(X, Y, Gaussian(0.5)),
     "matrix_renyi_entropy": lambda X, Y: matrix_renyi_entropy(X, Gaussian(0.5), 1.5),
     "vendi_score": lambda X, Y: vendi_score(X, Gaussian(0.5)),
-    "row scores": lambda X, Y: leave_one_out_scores(X, Gaussian(0.5)),
     "cluster_profile": lambda X, Y: (
         cluster_profile(
             KernelECA(2, kernel=Gaussian(0.5)).fit(X).spectrum_, np.arange(len(X)) % 2

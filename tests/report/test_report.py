@@ -1,6 +1,5 @@
 """The report: a self-contained, accessible page with the results of the estimators."""
 
-import json
 import re
 import sys
 from dataclasses import replace
@@ -11,18 +10,17 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose
-from sklearn.preprocessing import StandardScaler
 
 import mercer.report
-from mercer import KernelECA, KernelPCA
-from mercer.kernels import Gaussian
 from mercer.report import analyze, write_report
-from mercer.tables import Omission, as_table, read_table
+from mercer.tables import as_table, read_table
 from mercer.utils.formatting import format_number, format_percent, join_words
-from tests.expectations import names_values, raises
+from tests.expectations import raises
 
-FILES = {"report.html", "report.json", "rows.csv", "clusters.csv", "components.csv", "columns.csv"}
+FILES = {
+    "report.html", "report.json", "rows.csv", "groups.csv", "columns.csv", "dependence.csv",
+    "cells.csv", "predictors.csv",
+}  # fmt: skip
 VOID = {"meta", "br", "img", "link", "hr", "input"}
 
 
@@ -70,11 +68,6 @@ def page(source):
     return Page(source)
 
 
-@pytest.fixture(scope="module")
-def numbers(rings):
-    return json.loads(rings.json.read_text(encoding="utf-8"))
-
-
 def blobs(n=40, X=None, columns=("a", "b"), **changes):
     if X is None:
         rng = np.random.default_rng(0)
@@ -114,13 +107,11 @@ def test_figures_refer_to_existing_ids(page, source):
     assert used <= ids
 
 
-def test_every_figure_has_an_alternative_text_and_a_caption(page):
+def test_every_figure_has_an_alternative_text(page):
     figures = page.all("svg")
-    # clusters, two embeddings, discriminants, contours, two curves, spectrum, sweep
-    assert len(figures) == 9
-    assert all(figure["role"] == "img" and len(figure["aria-label"]) > 40 for figure in figures)
-    assert len(page.all("figcaption")) == len(page.all("figure")) == 9
-    assert any("1, 2 and 9" in figure["aria-label"] for figure in figures)  # eigenvalue ranks
+    # map, dependence, two distributions, spectrum
+    assert len(figures) == len(page.all("figure")) == 5
+    assert all(figure["role"] == "img" and len(figure["aria-label"]) > 30 for figure in figures)
 
 
 def test_page_supports_small_screens_and_dark_mode(page, source):
@@ -147,41 +138,30 @@ def test_contents_link_to_every_section(page):
     links = [a["href"] for a in page.all("a")]
     assert links == ["#main", *(f"#{name}" for name in sections)]
     assert len(page.all("nav")) == len(page.all("main")) == len(page.all("footer")) == 1
-    assert sections[:2] == ["clusters", "embeddings"]
+    assert sections == [
+        "contents", "groups", "dependence", "unusual", "distributions", "prediction", "methods",
+    ]  # fmt: skip
+
+
+def test_title_is_the_name_of_the_table(page):
+    assert page.words[page.words.index("rings")] == "rings"
+    path = "taxis.csv.gz"
+    frame = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [2.0, 1.0, 1.0]})
+    text = mercer.report.page(analyze(as_table(frame, name=path)))
+    assert "<title>taxis</title>" in text
+    assert "<h1>taxis</h1>" in text
+
+
+def test_every_section_opens_with_its_answer_and_the_top_lists_them(page, source, rings):
+    answers = [one.answer for one in rings.analysis.sections]
+    assert len(re.findall('<p class="answer">', source)) == len(answers)
+    assert all(page.text.count(" ".join(answer.split())) == 2 for answer in answers)
 
 
 def test_tables_have_captions_and_scopes(page):
-    assert len(page.all("caption")) == len(page.all("table")) > 5
+    assert len(page.all("caption")) == len(page.all("table")) >= 5
     assert all(head["scope"] in ("col", "row") for head in page.all("th"))
     assert all(region["tabindex"] == "0" for region in page.all("div") if "role" in region)
-
-
-def test_page_contains_the_main_numbers(page, rings):
-    analysis = rings.analysis
-    expected = [
-        f"σ = {format_number(analysis.sigma)}",
-        "1, 2 and 9",  # ranks of the selected eigenvalues
-        format_number(analysis.eca.information_potential_),
-        f"{format_number(analysis.eca.renyi_entropy_)} nats",
-        format_percent(analysis.spectra.entropy_fraction),
-        "Silverman's rule",
-        analysis.eca.spectrum_.certificate,
-    ]
-    assert names_values(page.text, *expected) == []
-    assert analysis.raised == ()
-    assert names_values(page.text, format_percent(analysis.clusters.confidence)) == []
-
-
-def test_page_lists_components_by_entropy_term(page, rings):
-    rows = rings.analysis.spectra.components()
-    assert len(rows) == 10
-    assert [row.rank for row in rows[:3]] == [1, 2, 9]
-    assert [row.kept for row in rows] == [True] * 3 + [False] * 7
-    for row in rows:
-        numbers = f"{format_number(row.eigenvalue)} {format_number(row.entropy_term)}"
-        assert f"{row.order} {row.rank} {numbers}" in page.text
-    terms = [row.entropy_term for row in rows]
-    assert terms == sorted(terms, reverse=True)
 
 
 def test_text_from_the_data_is_escaped(tmp_path):
@@ -193,112 +173,6 @@ def test_text_from_the_data_is_escaped(tmp_path):
     assert not page.all("i")
     assert page.unmatched == []
     assert "<script>alert(1)</script>" in page.text
-
-
-# --- the numbers -----------------------------------------------------------------------------
-
-
-def test_numbers_equal_those_of_the_estimators(numbers):
-    X = StandardScaler().fit_transform(read_table("rings").X)
-    eca = KernelECA(3, solver="dense").fit(X)
-    found = numbers["kernel_eca"]
-    assert found["information_potential"] == pytest.approx(eca.information_potential_, rel=1e-12)
-    assert found["renyi_entropy"] == pytest.approx(eca.renyi_entropy_, rel=1e-12)
-    assert found["entropy_kept"] == pytest.approx(eca.entropy_ratio_.sum(), rel=1e-12)
-    selected = [row for row in found["components"] if row["kept"]]
-    assert_allclose([row["eigenvalue"] for row in selected], eca.eigenvalues_)
-    assert_allclose([row["entropy_term"] for row in selected], eca.entropy_terms_)
-    assert [row["rank"] for row in selected] == eca.component_ranks_.tolist()
-    assert found["certified"] is True
-    leading = eca.spectrum_.known_entropy_terms[:3].sum() / eca.information_potential_
-    assert found["entropy_of_leading_eigenvalues"] == pytest.approx(leading)
-    pca = KernelPCA(2, kernel=Gaussian(numbers["choices"]["bandwidth"])).fit(X)
-    assert_allclose(numbers["kernel_pca"]["eigenvalues"], pca.eigenvalues_)
-
-
-def test_numbers_contain_settings_versions_and_times(numbers):
-    assert numbers["choices"]["bandwidth_asked"] == "auto"
-    assert numbers["choices"]["n_components"] == 3
-    assert numbers["choices"]["n_components_because"] == "share"
-    assert numbers["choices"]["scaled"] is True
-    assert set(numbers["versions"]) >= {"mercer", "python", "numpy", "scikit-learn"}
-    assert all(seconds > 0 for seconds in numbers["seconds"].values())
-
-
-@pytest.mark.parametrize(
-    ("requested", "selected", "because"), [(None, 2, "picture"), (4, 4, "asked"), (12, 12, "asked")]
-)
-def test_number_of_components(requested, selected, because):
-    cloud = blobs(X=np.random.default_rng(0).normal(size=(40, 2)))
-    analysis = analyze(cloud, n_components=requested, bandwidth=3.0)
-    assert analysis.eca.n_components_ == selected
-    assert analysis.spectra.because == because
-    assert len(analysis.spectra.components()) == max(10, selected)
-
-
-def test_at_most_ten_components_are_selected():
-    corners = 10.0 * np.arange(15)[:, None] * [1, 1]
-    X = np.repeat(corners, np.arange(1, 16), axis=0)  # fifteen groups of different sizes
-    analysis = analyze(blobs(X=X), bandwidth=1.0, scale=False)
-    assert analysis.eca.n_components_ == 10
-    assert analysis.spectra.because == "most"
-    assert analysis.spectra.entropy_fraction < 0.99
-
-
-@pytest.mark.parametrize("groups", [1, 3, 40])
-def test_components_equal_those_of_a_fit_with_their_number(groups):
-    """Kernel ECA is fitted once if the number is within the limits of the page."""
-    noise = 0.1 * np.random.default_rng(0).normal(size=(5 * groups, 2))
-    table = blobs(X=np.repeat(10.0 * np.arange(groups)[:, None] * [1, 1], 5, axis=0) + noise)
-    analysis = analyze(table, bandwidth=1.0, scale=False)
-    assert analysis.eca.n_components_ == np.clip(groups, 2, 10)
-    expected = KernelECA(analysis.eca.n_components_, kernel=Gaussian(1.0), solver="dense")
-    expected.fit(table.X)
-    assert_allclose(analysis.eca.eigenvalues_, expected.eigenvalues_)
-    assert_allclose(analysis.eca.entropy_terms_, expected.entropy_terms_)
-
-
-def test_columns_are_standardized_by_default():
-    table = blobs()
-    raw = analyze(table, bandwidth=2.0, scale=False)
-    assert_allclose(raw.eca.spectrum_.points.data, table.X)
-    scaled = analyze(table, bandwidth=2.0)
-    assert_allclose(scaled.eca.spectrum_.points.data.std(axis=0), 1)
-    assert raw.sigma == scaled.sigma == 2.0
-
-
-def test_page_states_the_certificate_of_an_incomplete_spectrum(tmp_path, monkeypatch):
-    monkeypatch.setattr("mercer.report.components.DENSE_ROWS", 100)
-    rng = np.random.default_rng(0)
-    centers = np.array([[0, 0], [9, 0], [0, 9]]).repeat([200, 250, 300], axis=0)
-    table = blobs(X=rng.normal(size=centers.shape) + centers)
-    report = write_report(table, tmp_path)
-    spectrum = report.analysis.eca.spectrum_
-    assert spectrum.known_ranks is None
-    text = Page(report.html.read_text(encoding="utf-8")).text
-    assert spectrum.certificate in text
-    found = json.loads(report.json.read_text(encoding="utf-8"))["kernel_eca"]
-    assert found["entropy_of_leading_eigenvalues"] is None
-    assert all(row["kept"] for row in found["components"])
-
-
-# --- warnings and omissions -------------------------------------------------------------------
-
-
-def test_warnings_are_shown(tmp_path):
-    report = write_report(blobs(), tmp_path, bandwidth=1e-4)
-    raised = json.loads(report.json.read_text(encoding="utf-8"))["warnings"]
-    assert raised[0]["category"] == "IdentifiabilityWarning"
-    page = Page(report.html.read_text(encoding="utf-8"))
-    assert page.all("section")[0]["id"] == "warnings"
-    assert names_values(page.text, *(one["message"] for one in raised)) == []
-
-
-def test_omitted_rows_and_columns_are_listed(tmp_path):
-    table = blobs(rows_read=47, omissions=(Omission("color", "not numeric, for example 'red'"),))
-    text = Page(write_report(table, tmp_path).html.read_text(encoding="utf-8")).text
-    assert "40 of 47; 7 " in text
-    assert "color (not numeric, for example 'red')" in text
 
 
 # --- files -----------------------------------------------------------------------------------
@@ -356,11 +230,6 @@ def test_nothing_is_written_if_the_page_cannot_be_rendered(tmp_path, monkeypatch
     with raises(RuntimeError, "no page"):
         write_report(blobs(), tmp_path)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_fewer_than_two_components_raise(tmp_path):
-    with raises(ValueError, "n_components=1", 2):
-        write_report(blobs(), tmp_path, n_components=1)
 
 
 def test_missing_jinja_raises_with_the_install_command(rings, monkeypatch):

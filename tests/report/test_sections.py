@@ -1,32 +1,30 @@
-"""Parts of the report equal the results of the estimators, for tables of every kind and size."""
+"""Sections of the report: their answers state what the results say, for tables of every kind."""
 
 import io
 import json
+import warnings
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
-from sklearn.preprocessing import StandardScaler
+from sklearn.metrics import adjusted_rand_score
 
-from mercer import EntropyClustering, ParzenDensity, SpectralClustering
-from mercer.cluster.profiles import cluster_traits
-from mercer.datasets import make_machines
-from mercer.errors import RankError
-from mercer.kernels import Gaussian, table_kernel
+from mercer import KernelECA, KernelNovelty, ParzenDensity
+from mercer.cluster.profiles import Trait
+from mercer.information import column_dependence
+from mercer.kernels import Gaussian
 from mercer.report import analyze, numbers, page, result_files, write_report
-from mercer.report.clusters import format_value
-from mercer.report.data import summarize_columns
-from mercer.report.densities import Curve
-from mercer.report.densities import _range as drawn_range
-from mercer.report.labels import class_labels, study_labels
-from mercer.report.overview import cautions, findings, main_numbers
-from mercer.report.scores import format_cell, score_rows
-from mercer.report.section import plain
-from mercer.tables import as_table, prepare, read_table
-from mercer.utils.formatting import format_count, format_names, format_percent, shorten
+from mercer.report.distributions import Curve, Frequencies
+from mercer.report.distributions import _range as drawn_range
+from mercer.report.groups import describe_trait
+from mercer.report.methods import Raised, Steps
+from mercer.report.prediction import class_labels
+from mercer.report.section import format_fraction, format_value, plain
+from mercer.tables import as_table, read_table
+from mercer.tables.columns import calendar_parts, find_placeholder
+from mercer.utils.formatting import format_count, format_names, shorten
 from tests.expectations import names_values, raises
 
 
@@ -43,300 +41,246 @@ def machines():
 
 
 @pytest.fixture(scope="module")
-def machines_page(machines):
-    return page(machines)
-
-
-@pytest.fixture(scope="module")
 def iris():
     return analyze(read_table("iris"))
-
-
-def with_counting(analysis, **changes):
-    counting = replace(analysis.counting, **changes)
-    return replace(analysis, clusters=replace(analysis.clusters, counting=counting))
 
 
 def read(files, name):
     return pd.read_csv(io.BytesIO(files[name]))
 
 
-# --- clusters --------------------------------------------------------------------------------
+# --- contents --------------------------------------------------------------------------------
 
 
-def test_clusters_equal_those_of_the_estimator(iris):
-    X = StandardScaler().fit_transform(read_table("iris").X)
-    own = SpectralClustering(standardize=False).fit(X)
-    np.testing.assert_array_equal(iris.clusters.numbers, own.labels_)
-    assert iris.counting.chosen == own.n_clusters_ == len(iris.clusters.each)
-    assert iris.clusters.cost == min(one.cost for one in own.path_[-iris.clusters.kernels :])
-    assert iris.counting.confidence == iris.clusters.confidence == own.confidence_
-    sizes = [one.size for one in iris.clusters.each]
-    assert sizes == np.bincount(own.labels_).tolist()
+def test_answer_counts_rows_types_and_missing_values(machines):
+    table, answer = machines.table, machines.contents.answer
+    kinds = list(table.column_types.values())
+    for kind, plural in (("number", "numbers"), ("category", "categories"), ("date", "dates")):
+        count = kinds.count(kind)
+        assert f"{count} {plural if count > 1 else kind}" in answer
+    fraction = table.frame.isna().to_numpy().mean()
+    assert names_values(answer, f"{table.n} rows", format_fraction(fraction)) == []
+    complete = analyze(as_table(blobs(same=1.0), ignore=["b"]))
+    assert names_values(complete.contents.answer, "no missing", "b and same", "left out") == []
 
 
-def test_sweep_equals_that_of_the_estimator(iris):
-    X = StandardScaler().fit_transform(read_table("iris").X)
-    own = EntropyClustering(iris.counting.chosen).fit(X)
-    assert iris.settings.sweep.chosen == pytest.approx(own.kernel_.bandwidth)
-    assert_allclose(iris.settings.sweep.costs, [record.cost / 150 for record in own.path_])
-    assert_allclose(iris.settings.sweep.stabilities, [record.stability for record in own.path_])
+def test_column_summaries(machines):
+    by_name = {column.name: column for column in machines.contents.columns}
+    frame = machines.table.frame
+    assert by_name["temperature"].missing == frame["temperature"].isna().sum() > 0
+    assert by_name["temperature"].middle == frame["temperature"].median()
+    assert by_name["coolant"].frequent[0] == ("True", int((frame["coolant"] == "True").sum()))
+    assert by_name["date"].low == str(frame["date"].min().isoformat())
 
 
-def test_number_of_clusters_of_a_mixed_table(machines):
-    """The data set has three classes; its number of clusters is uncertain."""
-    assert machines.counting.is_uncertain
-    three = analyze(machines.table, n_clusters=3)
-    assert three.labels.agreement.adjusted_rand_index > 0.9
-    assert machines.settings.sweep.kind == "factor"
-
-
-def test_one_cluster_without_a_division():
-    analysis = analyze(as_table(blobs()), n_clusters=1)
-    assert len(analysis.clusters.each) == 1
-    assert analysis.clusters.traits == ()
-    assert "--clusters" in analysis.clusters.body
-
-
-@pytest.mark.parametrize("confidence", [0.3, 0.8])
-def test_uncertain_numbers_are_not_reported_as_one_cluster(confidence):
-    analysis = analyze(as_table(blobs()), n_clusters=1)
-    analysis = with_counting(analysis, requested=False, confidence=confidence)
-    texts = (
-        findings(analysis)[0],
-        main_numbers(analysis)[0][2],
-        analysis.clusters.context()["counting"],
-        " ".join(cautions(analysis)),
+def test_problems_are_listed_with_what_was_done():
+    frame = blobs(
+        size=np.r_[np.linspace(40, 70, 59), 0.0],
+        grade=list("xyz") * 20,
+        code=[7, 8, 9] * 20,
+        same=1,
+        kind=["u", None] + ["v"] * 58,
     )
-    assert ["ould not tell" in text for text in texts] == [confidence < 0.5] * 4
+    frame = pd.concat([frame, frame.iloc[[5, 5, 6]]], ignore_index=True)
+    frame.loc[3, "grade"] = None
+    frame.loc[3, "code"] = np.nan
+    table = as_table(frame, label="kind", notes=["numbers have decimal commas"])
+    body = str(analyze(table, n_clusters=2).contents.body)
+    expected = [
+        "numbers have decimal commas",
+        "same: the same value",
+        "3 rows repeat",
+        "size is 0 in 1 row",
+        "the nearest is 40",
+        "code repeats grade",
+        "grade (1), code (1)",
+        "kind is missing in 1 row",
+    ]
+    assert names_values(body, *expected) == []
+    dropped = blobs()
+    dropped.loc[[2, 9], "a"] = np.nan
+    assert "2 of 60 rows" in analyze(as_table(dropped)).contents.body
 
 
-def test_a_requested_number_of_clusters():
-    analysis = analyze(as_table(blobs()), n_clusters=3)
-    assert len(analysis.clusters.each) == 3
-    assert analysis.clusters.confidence is None
-    assert analysis.counting.requested
-    assert analysis.counting.suggested == 2
-    caution = cautions(analysis)[0]
-    assert names_values(caution, 3, 2) == []
+@pytest.mark.parametrize(
+    ("numbers", "value"),
+    [
+        (np.r_[np.linspace(4, 9, 99), 0.0], 0.0),
+        (np.r_[np.linspace(18, 65, 99), 999.0, np.nan], 999.0),
+        (np.r_[np.linspace(5, 9, 99), 1.0], None),  # not a code
+        (np.r_[np.linspace(4, 9, 80), np.zeros(20)], None),  # too many
+        (np.linspace(0, 9, 99), None),  # near other values
+        (np.zeros(5), None),
+    ],
+)
+def test_placeholders_are_rare_codes_far_from_other_values(numbers, value):
+    found = find_placeholder(numbers)
+    assert (found and found.value) == value
+
+
+# --- groups ----------------------------------------------------------------------------------
+
+
+def test_answer_states_the_groups_of_the_estimator(iris):
+    groups = iris.groups
+    sizes = np.bincount(groups.estimator.labels_)
+    assert [one.size for one in groups.each] == sorted(sizes.tolist(), reverse=True)
+    assert adjusted_rand_score(groups.numbers, groups.estimator.labels_) == 1
+    assert groups.confidence == groups.estimator.confidence_
+    assert names_values(groups.answer, *(one.size for one in groups.each)) == []
+    largest = max(groups.traits, key=lambda trait: abs(trait.effect))
+    assert groups.distinguishing[0] == largest.column
+    assert largest.column in groups.answer
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"confidence": 0.2}, ["uncertain", "2 groups"]),
+        ({"confidence": 0.9}, ["form 2 groups"]),
+        ({"requested": True, "suggested": 2}, ["as requested"]),
+        ({"requested": True, "suggested": 4, "confidence": 0.9}, ["requested", "suggest 4 groups"]),
+    ],
+)
+def test_answer_states_the_certainty_of_the_number(changes, words):
+    groups = analyze(as_table(blobs()), n_clusters=2).groups
+    groups = replace(groups, **{"requested": False, "suggested": 2, "confidence": 0.9} | changes)
+    assert names_values(groups.answer, *words) == []
+    assert ("uncertain" in groups.answer) == (changes.get("confidence") == 0.2)
+
+
+def test_one_group_is_not_described_by_differences():
+    groups = analyze(as_table(blobs()), n_clusters=1).groups
+    assert "one group, as requested" in groups.answer
+    assert groups.traits == ()
+    assert groups.context()["groups"] is None
+    one = replace(groups, requested=False, confidence=0.9)
+    assert "form one group" in one.answer
+    assert "could not be determined" in replace(one, confidence=0.3).answer
     with raises(ValueError, "n_clusters=99", 60):
         analyze(as_table(blobs()), n_clusters=99)
 
 
-def test_numbers_of_profiles_are_aligned_unless_there_are_labels(iris, machines):
-    for analysis, text_columns in ((iris, [0]), (machines, [0, 1])):
-        profiles = analysis.clusters.context()["profiles"]
-        assert {tuple(one["table"].text_columns) for one in profiles if one["table"]} == {
-            tuple(text_columns)
-        }
+def test_descriptions_name_one_of_columns_that_repeat_each_other():
+    frame = blobs(c=np.repeat([0, 1], [40, 20]), d=np.repeat(["no", "yes"], [40, 20]))
+    groups = analyze(as_table(frame), n_clusters=2).groups
+    found = column_dependence(frame)
+    assert found.strength[2, 3] > 0.8
+    small = groups.each[1].description
+    assert ("c “1”" in small) != ("d “yes”" in small)  # binary numbers are described by frequencies
 
 
-def test_a_requested_bandwidth_does_not_change_the_clusters():
-    table = as_table(blobs())
-    default = analyze(table, n_clusters=2, scale=False)
-    narrow = analyze(table, n_clusters=2, bandwidth=1e-4, scale=False)
-    np.testing.assert_array_equal(narrow.clusters.numbers, default.clusters.numbers)
+def test_traits_are_described_by_medians_and_proportions():
+    date = Trait(0, "when", "date", None, "2026-02-14T12:00:00", "2026-01-01T00:00:00", 1.0)
+    assert describe_trait(date) == "high when (2026-02-14 12:00:00; all rows 2026-01-01)"
 
 
-def test_clusters_of_numbers_with_missing_values():
+# --- dependence ------------------------------------------------------------------------------
+
+
+def test_answer_names_repeated_columns_and_groups_of_columns():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=300)
+    frame = pd.DataFrame({"x": x, "y": x + 0.1 * rng.normal(size=300), "z": rng.normal(size=300)})
+    frame["kind"] = rng.choice(list("pqr"), 300)
+    frame["code"] = frame["kind"].map({"p": "one", "q": "two", "r": "three"})
+    section = analyze(as_table(frame)).dependence
+    assert names_values(section.answer, "kind = code", "x and y") == []
+    assert "z" not in section.answer
+    assert_allclose(section.found.predicted, column_dependence(frame).predicted)
+    independent = analyze(as_table(pd.DataFrame(rng.normal(size=(300, 3)))))
+    assert "independent" in independent.dependence.answer
+
+
+def test_a_single_column_has_no_section_about_dependence():
+    analysis = analyze(as_table(blobs()[["a"]]))
+    assert analysis.dependence is None
+    assert "dependence.csv" not in result_files(analysis)
+
+
+# --- unusual rows ----------------------------------------------------------------------------
+
+
+def test_answer_names_the_most_unusual_row_and_its_cell():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(1, 2, 400)
+    frame = pd.DataFrame({"side": x, "area": x**2, "kind": rng.choice(list("uv"), 400)})
+    frame.loc[17, "area"] = 1000.0
+    frame.loc[:5, "side"] = np.nan
+    unusual = analyze(as_table(frame, missing="keep"), n_clusters=1).unusual
+    row = frame.loc[17, "side"] ** 2
+    assert unusual.cells[0].row == 18
+    assert unusual.cells[0].expected == pytest.approx(row, rel=0.5)
+    assert names_values(unusual.answer, "row 18", "area is 1000", "expected") == []
+    assert unusual.standing_out == (unusual.scores > 3 * np.quantile(unusual.scores, 0.9)).sum()
+    assert f"{format_count(unusual.standing_out, 'row')} stand" in unusual.answer
+    assert all(cell.observed is not None for cell in unusual.cells)
+
+
+def test_no_row_of_a_normal_sample_stands_out():
+    X = np.random.default_rng(1).normal(size=(500, 4))
+    unusual = analyze(as_table(pd.DataFrame(X))).unusual
+    assert unusual.standing_out == 0
+    assert "No row stands out" in unusual.answer
+
+
+def test_scores_are_those_of_the_estimator(machines):
+    names = [c for c, kind in machines.table.column_types.items() if kind != "text"]
+    frame = machines.table.frame[names]
+    model = KernelNovelty(statistic="conditional", random_state=0).fit(frame)
+    assert_allclose(machines.unusual.scores, -model.score_samples(frame))
+
+
+def test_texts_alone_have_no_unusual_rows():
+    frame = pd.DataFrame(
+        {"t": [f"the {w} fox number {i}" for i, w in enumerate(["red", "old"] * 20)]}
+    )
+    assert analyze(as_table(frame)).unusual is None
+
+
+# --- distributions ---------------------------------------------------------------------------
+
+
+def test_answer_names_long_tails_and_dominating_values():
+    rng = np.random.default_rng(0)
+    frame = blobs(n=300, tail=rng.lognormal(0, 1.5, 300), flat=rng.uniform(size=300))
+    frame["mostly"] = ["yes"] * 295 + ["no"] * 5
+    frame["left"] = -frame["tail"]
+    section = analyze(as_table(frame), n_clusters=1).distributions
+    assert set(section.tails) == {"tail", "left"}
+    assert names_values(section.answer, "right: tail", "left: left", "mostly (98 %)") == []
+    assert "flat" not in section.answer
+    plain_ = analyze(as_table(frame[["a", "flat"]]), n_clusters=1).distributions
+    assert "No column" in plain_.answer
+
+
+def test_curves_add_up_to_one_and_positive_columns_have_no_density_below_zero():
+    rng = np.random.default_rng(0)
+    frame = blobs(n=300, price=rng.exponential(size=300))
+    section = analyze(as_table(frame), n_clusters=2).distributions
+    curves = {one.column: one for one in section.drawn}
+    for curve in curves.values():
+        assert_allclose(sum(curve.parts), curve.density)
+        assert np.trapezoid(curve.density, curve.x) == pytest.approx(1, abs=0.03)
+    assert curves["price"].x[0] == 0
+    assert curves["a"].x[0] < frame["a"].min()
+
+
+def test_a_curve_is_the_parzen_density_with_silvermans_bandwidth():
     frame = blobs()
-    frame.loc[::2, "b"] = np.nan
-    analysis = analyze(as_table(frame, missing="keep"), n_clusters=2)
-    assert [one.size for one in analysis.clusters.each] == [40, 20]
-    assert "missing values" in analysis.settings.body
+    section = analyze(as_table(frame), n_clusters=1).distributions
+    curve = next(one for one in section.drawn if one.column == "a")
+    own = ParzenDensity(kernel=Gaussian("silverman")).fit(frame[["a"]].to_numpy())
+    assert_allclose(curve.density, own.pdf(curve.x[:, None]))
 
 
-def test_persistence_is_the_mean_of_the_largest_jaccard_indices(machines):
-    """The naive computation uses sets of rows."""
-
-    def sets(labels):
-        return [set(np.flatnonzero(labels == one)) for one in np.unique(labels)]
-
-    estimator, clusters = machines.clusters.estimator, machines.clusters
-    records = estimator.path_[-clusters.kernels :]
-    assert len(records[0].labels) == machines.table.n
-    for one in clusters.each:
-        own = set(np.flatnonzero(clusters.numbers == one.number))
-        best = [
-            max(len(own & other) / len(own | other) for other in sets(record.labels))
-            for record in records
-        ]
-        assert one.persistence == pytest.approx(np.mean(best))
-
-
-def test_separated_clusters_are_persistent(iris):
-    assert all(0.9 < one.persistence <= 1 for one in iris.clusters.each)
-
-
-def test_cautions_name_uncertain_numbers_and_clusters(iris):
-    iris = with_counting(iris, confidence=0.9)
-    changed = with_counting(iris, confidence=0.24)
-    unstable = replace(iris.clusters.each[1], persistence=0.31)
-    clusters = replace(changed.clusters, each=(iris.clusters.each[0], unstable))
-    changed = replace(changed, clusters=clusters)
-    added = [one for one in cautions(changed) if one not in cautions(iris)]
-    assert len(added) == 2
-    assert names_values(added[0], iris.counting.chosen, "24.0 %") == []
-    assert names_values(added[1], "1 (0.31)", 0.5) == []
-
-
-# --- cluster profiles --------------------------------------------------------------------------
-
-
-def test_traits_are_medians_and_proportions():
-    frame = blobs(color=["red"] * 20 + ["blue"] * 40, note=["good old thing"] * 30 + ["bad"] * 30)
-    frame["note"] += [f" {i} was seen by us" for i in range(60)]
-    table = as_table(frame)
-    assert table.column_types["note"] == "text"
-    clusters = np.repeat([1, 2], 30)
-    traits = {(t.cluster, t.column): t for t in cluster_traits(table, clusters)}
-    first = traits[1, "a"]
-    assert first.inside == np.median(frame["a"][:30])
-    assert first.overall == np.median(frame["a"])
-    low, high = np.quantile(frame["a"], [0.25, 0.75])
-    assert first.effect == pytest.approx((first.inside - first.overall) / (high - low) * 1.349)
-    color = traits[1, "color"]
-    assert (color.label, color.inside, color.overall) == ("red", 20 / 30, 20 / 60)
-    assert color.effect == pytest.approx(
-        2 * np.arcsin(np.sqrt(2 / 3)) - 2 * np.arcsin(np.sqrt(1 / 3))
-    )
-    assert traits[2, "note"].label == "bad"
-    assert traits[2, "note"].inside == 1.0
-    in_order = [abs(t.effect) for t in cluster_traits(table, clusters) if t.cluster == 1]
-    assert in_order == sorted(in_order, reverse=True)
-
-
-def test_traits_of_dates_are_dates():
-    frame = blobs(when=pd.date_range("2026-01-01", periods=60))
-    traits = cluster_traits(as_table(frame), np.repeat([1, 2], 30))
-    when = next(t for t in traits if t.column == "when" and t.cluster == 2)
-    assert when.inside == "2026-02-14T12:00:00"
-    assert when.effect > 0
-    assert format_value(when.inside) == "2026-02-14 12:00:00"
-    assert format_value("2026-02-14T00:00:00") == "2026-02-14"
-
-
-def test_clusters_without_values_or_words_have_no_trait(monkeypatch):
-    values = np.where(np.arange(60) < 30, np.nan, np.arange(60.0))
-    frame = blobs(
-        sparse=values,
-        marks=[f"{'!' * i} ? {'.' * i}" for i in range(60)],
-        kind=["u", "v"] * 30,
-        note=[f"thing {i} was seen by us" for i in range(60)],
-    )
-    table = as_table(frame, missing="keep")
-    assert [table.column_types[name] for name in ("sparse", "marks", "note")] == [
-        "number",
-        "text",
-        "text",
-    ]
-    clusters = np.repeat([1, 2], 30)
-    found = {(t.cluster, t.column) for t in cluster_traits(table, clusters)}
-    assert (2, "sparse") in found
-    assert (1, "sparse") not in found
-    assert {(1, "marks"), (2, "marks")}.isdisjoint(found)
-    assert {(1, "note"), (2, "note")} <= found
-    monkeypatch.setattr("mercer.cluster.profiles._TEXT_ROWS", 10)  # every sixth row
-    clusters = np.where(np.arange(60) == 7, 2, 1)
-    found = {(t.cluster, t.column) for t in cluster_traits(table, clusters)}
-    assert (1, "note") in found
-    assert (2, "note") not in found
-    assert (2, "kind") in found
-
-
-# --- leave-one-out scores ------------------------------------------------------------------------
-
-
-def naive_scores(K):
-    K = K - np.diag(np.diag(K))
-    return -np.log(K.sum(axis=1) / (len(K) - 1))
-
-
-def test_scores_of_numbers_are_minus_log_densities_of_the_other_rows():
-    table = as_table(blobs())
-    model = prepare(table)
-    found = score_rows(model, model.data, Gaussian(0.5))
-    assert_allclose(found.scores, naive_scores(Gaussian(0.5)(model.data)), rtol=1e-9)
-    scale = table.X.std(axis=0)
-    i = 7
-    others = np.delete(np.arange(table.n), i)
-    leave_one_out = ParzenDensity(kernel=Gaussian(0.5)).fit(model.data[others])
-    density = leave_one_out.pdf(model.data[[i]])[0] / scale.prod()
-    assert found.log_density[i] == pytest.approx(np.log(density))
-
-
-def test_scores_of_a_mixed_table_are_mean_similarities():
-    columns, _ = make_machines(60, random_state=1)
-    table = as_table(pd.DataFrame(columns))
-    model = prepare(table, bandwidth=0.5)
-    found = score_rows(model, model.data, model.kernel)
-    K = table_kernel(table.frame).scale_bandwidths(0.5)(table.frame)
-    assert_allclose(found.scores, naive_scores(K), rtol=1e-9)
-    assert found.log_density is None
-
-
-def test_contributions_are_limited_to_the_first_columns(monkeypatch):
-    frame = blobs(kind=["u", "v"] * 30)
-    frame.loc[0, "b"] = 90.0
-    model = prepare(as_table(frame))
-
-    def contributing():
-        return [name for name, _ in score_rows(model, model.data, model.kernel).listed[0].columns]
-
-    assert contributing() == ["b"]
-    monkeypatch.setattr("mercer.report.scores._MAX_COLUMNS", 1)
-    assert contributing() == []  # only column a is considered
-
-
-@pytest.mark.parametrize("missing", [None, np.nan, pd.NaT], ids=str)
-def test_format_of_missing_values(missing):
-    assert format_cell(missing) == "(missing)"
-
-
-def test_labels_with_plus_signs_are_shown_unchanged():
-    frame = blobs(grade=["B"] * 30 + ["C"] * 28 + ["A+", "C++"])
-    body = analyze(as_table(frame, categorical=["grade"])).row_scores.body
-    assert names_values(body, "“A+”", "“C++”") == []
-
-
-def test_scores_do_not_underflow():
-    frame = blobs()
-    frame.loc[3, "a"], frame.loc[4, "b"] = 1e4, -300.0
-    table = as_table(frame)
-    model = prepare(table, scale=False)
-    found = score_rows(model, model.data, Gaussian(1.0))
-    assert np.isfinite(found.scores).all()
-    assert [one.row for one in found.listed[:2]] == [3, 4]
-    assert found.listed[0].columns[0][0] == "a"
-    assert found.listed[1].columns[0][0] == "b"
-    nearest = np.delete(frame["a"].to_numpy(), 3).max()
-    assert found.scores[3] == pytest.approx((1e4 - nearest) ** 2 / 2, rel=1e-2)
-
-
-def test_scores_from_a_subsample_are_similar(monkeypatch):
-    table = as_table(
-        blobs(n=800, x=np.random.default_rng(3).normal(size=800), y=0.0 + np.arange(800))
-    )
-    model = prepare(table)
-    exact = score_rows(model, model.data, Gaussian(1.0))
-    monkeypatch.setattr("mercer.report.scores._ALL_PAIRS", 100)
-    monkeypatch.setattr("mercer.report.scores._REFERENCE", 400)
-    subsampled = score_rows(model, model.data, Gaussian(1.0))
-    assert (exact.reference, subsampled.reference) == (800, 400)
-    assert np.corrcoef(exact.scores, subsampled.scores)[0, 1] > 0.95
-
-
-# --- densities -------------------------------------------------------------------------------
-
-
-def test_curves_are_parzen_densities_and_add_up(machines):
-    curves = [p for p in machines.densities.profiles if isinstance(p, Curve)]
-    assert {curve.column for curve in curves} == {"temperature", "vibration", "power", "date"}
-    power = next(curve for curve in curves if curve.column == "power")
-    values = machines.table.frame["power"].to_numpy()[:, None]
-    own = ParzenDensity(kernel=Gaussian(power.bandwidth)).fit(values)
-    assert_allclose(power.density, own.pdf(power.x[:, None]))
-    assert_allclose(sum(power.parts), power.density, atol=1e-12)
+def test_few_whole_numbers_have_bars_in_their_order():
+    frame = blobs(doors=[4.0, 2.0, 4.0, 3.0, 5.0, 4.0] * 10)
+    section = analyze(as_table(frame), n_clusters=1).distributions
+    bars = next(one for one in section.drawn if one.column == "doors")
+    assert isinstance(bars, Frequencies)
+    assert bars.labels == ("2", "3", "4", "5")
+    assert_allclose(bars.fractions, [1 / 6, 1 / 6, 1 / 2, 1 / 6])
 
 
 def test_range_excludes_extreme_outliers():
@@ -347,84 +291,69 @@ def test_range_excludes_extreme_outliers():
     assert drawn_range(inner) == pytest.approx((-0.6, 10.6))
 
 
-def test_density_subsamples_are_stated(iris, monkeypatch):
-    before = iris.densities.context()["introduction"]
-    monkeypatch.setattr("mercer.report.densities._CURVE_ROWS", 40)
-    after = iris.densities.context()["introduction"]
-    assert after.startswith(before)
-    assert names_values(after.removeprefix(before), 40) == []
+def test_many_columns():
+    X = np.random.default_rng(0).normal(size=(60, 200))
+    analysis = analyze(as_table(pd.DataFrame(X)))
+    assert len(analysis.contents.columns) == 200
+    assert len(analysis.distributions.drawn) == 12
+    text = page(analysis)
+    assert names_values(text, "160 more columns", "188 other columns") == []
+    assert len(text) < 1_500_000
 
 
-def test_contours_are_in_the_units_of_the_columns():
-    table = as_table(blobs() * [100.0, 0.01])
-    analysis = analyze(table, bandwidth=0.4)
-    contours = analysis.densities.contours
-    assert contours.columns == ("a", "b")
-    cell = (contours.x[1] - contours.x[0]) * (contours.y[1] - contours.y[0])
-    assert contours.density.sum() * cell == pytest.approx(1, abs=0.1)
+# --- prediction of a label ---------------------------------------------------------------------
 
 
-# --- labels ----------------------------------------------------------------------------------
+def test_answer_states_accuracy_and_the_best_predictors(iris):
+    section = iris.prediction
+    assert section.accuracy.most_frequent == pytest.approx(1 / 3)
+    assert section.accuracy.mean > 0.9
+    stated = [format_fraction(section.accuracy.mean), "33 %", section.predictors[0].column]
+    assert names_values(section.answer, *stated) == []
+    frame = iris.table.frame.assign(species=iris.table.labels)
+    expected = column_dependence(frame).predictors("species")
+    assert [(one.column, one.alone) for one in section.predictors] == expected
+    assert section.by_group.sum() == 150
+    assert section.agreement == adjusted_rand_score(iris.table.labels, iris.groups.numbers)
 
 
-def test_agreement_equals_that_of_scikit_learn(iris):
-    labels = read_table("iris").labels
-    agreement = iris.labels.agreement
-    found = iris.clusters.numbers
-    assert agreement.adjusted_rand_index == pytest.approx(adjusted_rand_score(labels, found))
-    assert agreement.normalized_mutual_information == pytest.approx(
-        normalized_mutual_info_score(labels, found)
-    )
-    assert agreement.error == pytest.approx(50 / 150)  # two clusters for three classes
-    assert np.sum(agreement.table) == 150
-
-
-def test_prediction_is_better_than_the_majority_class(iris):
-    prediction = iris.labels.prediction
-    assert prediction.majority == pytest.approx(1 / 3)
-    assert len(prediction.accuracies) == prediction.folds == 5
-    assert prediction.accuracy > 0.9
-    assert prediction.functions.shape == (150, 2)
+def test_numbers_are_predicted_by_the_fraction_of_their_variation():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 300))
+    noise = rng.normal(size=300)
+    frame = pd.DataFrame({"x": x, "y": y, "price": 2 * x + noise})
+    section = analyze(as_table(frame, label="price"), n_clusters=1).prediction
+    assert section.accuracy is None
+    assert section.explained == pytest.approx(0.8, abs=0.1)  # 4 / 5 of the variance
+    assert section.predictors[0].column == "x"
+    assert names_values(section.answer, "price", format_fraction(section.explained), "is x") == []
 
 
 def test_random_labels_are_predicted_at_chance_level():
     frame = blobs(n=100, kind=np.random.default_rng(5).choice(["p", "q"], 100))
-    found = study_labels(prepare(as_table(frame, label="kind")), np.ones(100, dtype=int))
-    assert abs(found.prediction.accuracy - 0.5) < 0.2
+    section = analyze(as_table(frame, label="kind"), n_clusters=1).prediction
+    assert abs(section.accuracy.mean - 0.5) < 0.2
+    assert section.explained < 0.1
 
 
 @pytest.mark.parametrize(
-    ("kind", "value"),
-    [
-        (np.linspace(0, 1, 60), "60"),
-        ([f"name {i}" for i in range(60)], "60"),
-        (["same"] * 60, "same"),
-    ],
+    ("kind", "value"), [([f"name {i}" for i in range(60)], "60"), (["same"] * 60, "same")]
 )
 def test_labels_that_are_not_classes(kind, value):
-    found = study_labels(prepare(as_table(blobs(kind=kind), label="kind")), np.ones(60, int))
-    assert value in found.reason
-    assert found.agreement is found.prediction is None
-    assert names_values(found.body, found.reason) == []
+    section = analyze(as_table(blobs(kind=kind), label="kind"), n_clusters=1).prediction
+    assert value in section.reason
+    assert section.reason in section.answer
+    assert section.accuracy is None
 
 
 def test_rows_without_a_label_and_single_row_classes_are_excluded():
     kinds = [None] * 5 + ["p"] * 25 + ["q"] * 29 + ["r"]
-    found = study_labels(prepare(as_table(blobs(kind=kinds), label="kind")), np.ones(60, int))
-    assert found.unlabeled == 5
-    assert found.agreement.rows == 55
-    assert found.prediction.single_row_classes == ("r",)
-    assert found.prediction.rows == 54
-
-
-def test_no_prediction_if_one_class_has_a_single_row():
-    table = as_table(blobs(kind=["p"] * 59 + ["q"]), label="kind")
-    found = study_labels(prepare(table), np.repeat([0, 1], 30))
-    assert found.reason is found.prediction is None
-    rand = found.agreement.adjusted_rand_index
-    assert names_values(found.verdict(), "“kind”", f"{rand:.2f}") == []
-    assert "LDA" not in found.verdict()
-    assert found.context()["scatter_plot"] is None
+    section = analyze(as_table(blobs(kind=kinds), label="kind"), n_clusters=2).prediction
+    assert section.accuracy.rare_classes == ("r",)
+    assert section.accuracy.rows == 54
+    assert section.by_group.sum() == 55
+    one_row = as_table(blobs(kind=["p"] * 59 + ["q"]), label="kind")
+    assert analyze(one_row, n_clusters=1).prediction.accuracy is None
 
 
 def test_few_whole_numbers_are_classes():
@@ -433,39 +362,71 @@ def test_few_whole_numbers_are_classes():
     assert set(names) == {"1", "2"}
 
 
-# --- data ------------------------------------------------------------------------------------
+# --- changes over time -------------------------------------------------------------------------
 
 
-def test_column_summaries(machines, machines_page):
-    by_name = {column.name: column for column in machines.data.columns}
-    frame = machines.table.frame
-    assert by_name["temperature"].missing == frame["temperature"].isna().sum() > 0
-    assert by_name["temperature"].middle == frame["temperature"].median()
-    assert by_name["coolant"].kind == "category"
-    assert by_name["coolant"].frequent[0] == ("True", int((frame["coolant"] == "True").sum()))
-    assert by_name["date"].low == str(frame["date"].min().isoformat())
-    assert by_name["power"].kernel == "Gaussian"
-    assert f"σ = {by_name['power'].width:.3f}" in machines_page
-    total = sum(machines.table.missing.values())
-    assert f"{total} (" in machines_page
+def test_answer_names_what_changes_with_the_hour():
+    rng = np.random.default_rng(0)
+    when = pd.Timestamp("2026-03-02") + pd.to_timedelta(rng.uniform(0, 20, 800), unit="D")
+    load = np.where(when.hour < 12, 1.0, 5.0) + rng.normal(size=800)
+    frame = pd.DataFrame({"when": when, "load": load, "noise": rng.normal(size=800)})
+    section = analyze(as_table(frame), n_clusters=1).changes
+    first = section.largest[0]
+    assert (first.column, first.part) == ("load", "hour")
+    assert first.fraction == pytest.approx(0.8, abs=0.05)  # 4 of 5
+    expected = ["2026-03-02", "2026-03-21", "load (by hour", format_fraction(first.fraction)]
+    assert names_values(section.answer, *expected) == []
+    assert "noise" not in section.answer
+    constant = analyze(as_table(frame[["when", "noise"]]), n_clusters=1).changes
+    assert "no column changes much" in constant.answer
 
 
-def test_bandwidths_of_scaled_columns_are_in_their_units():
-    table = as_table(blobs() * [1.0, 1000.0])
-    first, second = summarize_columns(table, Gaussian(0.5), True)
-    assert first.width == pytest.approx(0.5 * table.X[:, 0].std())
-    assert second.width == pytest.approx(0.5 * table.X[:, 1].std())
+def test_parts_of_dates_are_used_if_they_vary():
+    def parts(**options):
+        return set(calendar_parts(pd.Series(pd.date_range("2026-01-01", **options))))
+
+    assert parts(periods=5) == set()
+    assert parts(periods=30) == {"weekday"}
+    assert parts(periods=30, freq="h") == {"hour"}
+    assert parts(periods=800) == {"month", "weekday"}
+    assert parts(periods=800, freq="17h") == {"month", "weekday", "hour"}
 
 
-def test_a_mixed_table_has_no_sigma(machines, machines_page):
-    assert machines.sigma is None
-    assert machines.spectra.factor == 1.0
-    assert "bandwidth σ =" not in machines_page
+def test_tables_without_dates_have_no_section_about_time(iris):
+    assert iris.changes is None
+    only_dates = pd.DataFrame({"d": pd.date_range("2020-01-01", periods=30)})
+    assert analyze(as_table(only_dates)).changes is None
 
 
-def test_notes_on_reading_are_shown():
-    table = as_table(blobs(), notes=["numbers have decimal commas"])
-    assert "numbers have decimal commas" in analyze(table).data.body
+# --- methods ---------------------------------------------------------------------------------
+
+
+def test_warnings_that_differ_in_numbers_appear_once_and_only_in_methods():
+    def work():
+        warnings.warn("500 landmarks: 8.1% of K is missing (centered)", UserWarning, stacklevel=1)
+        warnings.warn("200 landmarks: 9% of K is missing", UserWarning, stacklevel=1)
+        warnings.warn("something else", UserWarning, stacklevel=1)
+
+    steps = Steps(1)
+    steps.run("a step", work)
+    assert [one.message[:9] for one in steps.raised] == ["500 landm", "something"]
+    analysis = analyze(as_table(blobs(), name="x"), n_clusters=1)
+    methods = replace(analysis.methods, raised=(Raised("a step", "UserWarning", "a caution"),))
+    assert "one technical warning" in methods.answer
+    text = page(replace(analysis, methods=methods))
+    assert text.index("a caution") > text.index('<section id="methods"')
+
+
+def test_methods_have_kernel_eca_times_memory_and_versions(iris):
+    found = plain(iris.methods.to_json())
+    own = KernelECA(0.99).fit(iris.methods.model.data)
+    assert found["kernel_eca"]["information_potential"] == pytest.approx(own.information_potential_)
+    assert found["kernel_eca"]["renyi_entropy"] == pytest.approx(own.renyi_entropy_)
+    assert set(found["versions"]) >= {"mercer", "python", "numpy", "scikit-learn"}
+    assert {"groups", "unusual rows", "dependence of columns"} <= set(found["seconds"])
+    assert found["peak_memory"] > 2**20
+    body = str(iris.methods.body)
+    assert names_values(body, iris.methods.eca.spectrum_.certificate, "HDBSCAN") == []
 
 
 # --- results ---------------------------------------------------------------------------------
@@ -475,51 +436,50 @@ def test_result_tables(machines):
     files = result_files(machines)
     rows = read(files, "rows.csv")
     assert_array_equal(rows["row"], machines.table.rows + 1)
-    assert_array_equal(rows["cluster"], machines.clusters.numbers)
-    assert_allclose(rows["novelty"], machines.row_scores.scores, rtol=1e-6)
-    assert_allclose(
-        rows.filter(like="component_"), machines.eca.spectrum_.projections, rtol=1e-5, atol=1e-6
-    )
-    clusters = read(files, "clusters.csv")
-    assert len(clusters) == len(machines.clusters.each) * 8
-    assert clusters.groupby("cluster")["size"].first().sum() == 300
-    assert list(read(files, "components.csv")["order"]) == list(range(1, 11))
-    columns = read(files, "columns.csv")
-    assert list(columns["name"]) == list(machines.table.columns)
+    assert_array_equal(rows["group"], machines.groups.numbers)
+    assert_allclose(rows["score"], machines.unusual.scores, rtol=1e-6)
+    groups = read(files, "groups.csv")
+    assert groups.groupby("group")["size"].first().sum() == machines.table.n
+    columns = len(machines.table.columns)
+    assert list(read(files, "columns.csv")["name"]) == list(machines.table.columns)
+    assert len(read(files, "dependence.csv")) == columns * (columns - 1)
+    assert len(read(files, "cells.csv")) == len(machines.unusual.cells)
+    assert set(read(files, "changes.csv")["part"]) >= {"date"}
+    assert list(read(files, "predictors.csv")["column"]) == [
+        one.column for one in machines.prediction.predictors
+    ]
 
 
 def test_row_numbers_count_omitted_rows():
     frame = blobs()
     frame.loc[2, "a"] = np.nan
     files = result_files(analyze(as_table(frame)))
-    rows = read(files, "rows.csv")
-    assert list(rows["row"][:3]) == [1, 2, 4]
-    assert {"log_density", "novelty", "cluster"} <= set(rows.columns)
+    assert list(read(files, "rows.csv")["row"][:3]) == [1, 2, 4]
 
 
-def test_many_rows_are_written_as_parquet_and_an_old_csv_is_removed(iris, tmp_path, monkeypatch):
-    monkeypatch.setattr("mercer.report.analyze", lambda table, **options: iris)
-    monkeypatch.setattr("mercer.report.page", lambda analysis: "page")
-    assert (tmp_path / "rows.csv") in write_report(iris.table, tmp_path).tables
-    monkeypatch.setattr("mercer.report.scores._CSV_ROWS", 10)
-    write_report(iris.table, tmp_path)
-    assert not (tmp_path / "rows.csv").exists()
-    assert len(pd.read_parquet(tmp_path / "rows.parquet")) == 150
-
-
-def test_numbers_are_valid_json(machines, iris):
+def test_numbers_are_valid_json_with_the_answers(machines, iris):
     for analysis in (machines, iris):
         found = numbers(analysis)
         assert json.loads(json.dumps(found, allow_nan=False)) == found
-        assert set(found) == {
-            "data", "choices", "columns", "kernel_eca", "kernel_pca", "number_of_clusters",
-            "sweep", "clusters", "densities", "novelty", "labels", "seconds", "cautions",
-            "warnings", "versions",
-        }  # fmt: skip
-    found = numbers(iris)
-    assert found["novelty"]["listed"][0]["row"] == iris.row_scores.listed[0].row + 1
-    assert found["labels"]["prediction"]["accuracy"] == iris.labels.prediction.accuracy
-    assert found["clusters"]["each"][0]["size"] == iris.clusters.each[0].size
+        assert {name: one["answer"] for name, one in found.items()} == {
+            section.name: section.answer for section in analysis.sections
+        }
+    assert numbers(iris)["unusual"]["cells"][0]["row"] == iris.unusual.cells[0].row
+
+
+def test_large_tables_are_sampled_and_the_page_says_so_once(tmp_path, monkeypatch):
+    monkeypatch.setattr("mercer.report.analysis.SAMPLE_ROWS", 100)
+    monkeypatch.setattr("mercer.report.unusual._CSV_ROWS", 200)
+    frame = blobs(n=300, kind=["u", "v", "w"] * 100, text=["a b c", "d e f", "g h i"] * 100)
+    report = write_report(as_table(frame, label="kind"), tmp_path)
+    text = report.html.read_text(encoding="utf-8")
+    assert text.count("sample of 100 rows") == 1
+    assert sum(one.size for one in report.analysis.groups.each) == 100
+    rows = pd.read_parquet(tmp_path / "rows.parquet")
+    assert rows["score"].notna().all()
+    assert rows["group"].notna().sum() == 100
+    assert_array_equal(rows.index[rows["group"].notna()], report.analysis.sampled)
+    assert report.analysis.contents.columns[0].different == frame["a"].nunique()
 
 
 def test_nan_and_infinity_become_none():
@@ -551,60 +511,47 @@ def test_markup_in_names_and_cells_is_escaped():
         pd.DataFrame({"a": list("xxyyzz")}),
         pd.DataFrame({"t": [f"the {w} fox number {i}" for i, w in enumerate(["red", "old"] * 20)]}),
         pd.DataFrame({"d": pd.date_range("2020-01-01", periods=30), "e": np.arange(30) % 7.0}),
+        pd.DataFrame({"a": ["u", None, "v", "u", None], "b": [1.0, np.nan, 2.0, np.nan, 5.0]}),
+        pd.DataFrame({"a": np.geomspace(1e-290, 1e140, 30), "b": np.arange(30) ** 2.0}),
     ],
-    ids=["3x1", "two-points", "labels", "texts", "dates"],
+    ids=["3x1", "two-points", "labels", "texts", "dates", "missing", "huge"],
 )
 def test_small_and_unusual_tables(frame, tmp_path):
     report = write_report(as_table(frame), tmp_path)
-    assert sum(one.size for one in report.analysis.clusters.each) == len(frame)
-    assert report.html.read_text(encoding="utf-8").count("<section") >= 7
+    assert sum(one.size for one in report.analysis.groups.each) == len(frame.dropna(how="all"))
+    text = report.html.read_text(encoding="utf-8")
+    assert text.count("<section") == len(report.analysis.sections) >= 3
+    assert "nan" not in " ".join(one.answer for one in report.analysis.sections)
 
 
-def test_many_columns():
-    X = np.random.default_rng(0).normal(size=(60, 200))
-    analysis = analyze(as_table(pd.DataFrame(X)))
-    assert len(analysis.data.columns) == 200
-    assert len(analysis.densities.profiles) == 8
-    text = page(analysis)
-    assert "160 more columns" in text
-    assert len(text) < 1_500_000
+def test_label_with_the_name_of_a_part_of_the_date():
+    frame = blobs(when=pd.date_range("2026-01-01", periods=60), kind=["p", "q"] * 30)
+    frame["date of when"] = np.arange(60) % 7.0
+    assert len(analyze(as_table(frame, label="kind"), n_clusters=1).changes.largest) == 3
 
 
-def test_error_bounds_of_landmarks_are_stated(monkeypatch):
-    for name, rows in (("DENSE_ROWS", 30), ("EXACT_ROWS", 60)):
-        monkeypatch.setattr(f"mercer.report.components.{name}", rows)
-        monkeypatch.setattr(f"mercer.report.settings.{name}", rows)
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.normal(size=(700, 5)), columns=list("abcde"))
-    analysis = analyze(as_table(frame), n_components=2, n_clusters=2)
-    assert analysis.spectra.solver == "nystrom"
-    bounds = [
-        f"kernel {name} {format_percent(model.spectrum_.error_bound / model.eigenvalues_.max())}"
-        for name, model in (("ECA", analysis.eca), ("PCA", analysis.pca))
-    ]
-    assert any(names_values(one, *bounds) == [] for one in cautions(analysis))
-    assert "Nyström" in analysis.settings.body
-
-
-def test_a_bandwidth_that_makes_all_rows_equal_raises():
-    with raises(RankError, 1, "smaller bandwidth"):
-        analyze(as_table(blobs()), bandwidth=1e12)
-    with raises(RankError, "n_components=3"):
-        analyze(as_table(blobs()), bandwidth=1e12, n_components=3)
-
-
-def test_page_of_many_rows_is_small_and_states_subsamples():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(6000, 2)) + 8 * rng.integers(0, 2, size=(6000, 1))
-    analysis = analyze(as_table(pd.DataFrame(X, columns=["x", "y"])), n_clusters=2)
-    assert analysis.counting.suggested == 2
-    text = page(analysis)
-    assert len(text) < 2_000_000
-    assert "3,000 of 6,000 rows" in text
-    assert any(names_values(one, "6,000", "clusters 2,000") == [] for one in cautions(analysis))
+# --- formatting --------------------------------------------------------------------------------
 
 
 def test_format_helpers():
     assert (format_count(1, "row"), format_count(1200, "row")) == ("1 row", "1,200 rows")
     assert shorten("abcdef", 4) == "abc…"
     assert format_names([f"c{i}" for i in range(17)]).endswith("c14 and 2 more")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "(missing)"), (np.nan, "(missing)"), (pd.NaT, "(missing)"), (0.0, "0"), (-2.0, "−2"),
+        (31.80, "31.8"), (1985.0, "1985"), (53940.0, "53,940"), (2.5e-7, "2.50 × 10⁻⁷"),
+        (True, "“True”"), (pd.Timestamp("2026-01-02"), "2026-01-02"),
+        (pd.Timestamp("2026-01-02 03:04:05"), "2026-01-02 03:04"),
+    ],
+)  # fmt: skip
+def test_format_of_cells(value, text):
+    assert format_value(value) == text
+
+
+def test_no_curve_of_a_column_with_two_values():
+    section = analyze(as_table(blobs(flag=[0.0, 1.0] * 30)), n_clusters=1).distributions
+    assert not any(isinstance(one, Curve) for one in section.drawn if one.column == "flag")

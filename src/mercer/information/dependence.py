@@ -299,7 +299,7 @@ def _equivalent(X: Any, names: tuple[Any, ...], total: Array) -> tuple[tuple[Any
     """Return pairs of columns with a one-to-one relation between their repeated values."""
     found = []
     codes: dict[int, tuple[Array, int]] = {}
-    for i, j in zip(*np.nonzero(np.triu(np.minimum(total, total.T) > _NEARLY_ALL, 1)), strict=True):
+    for i, j in zip(*np.nonzero(np.triu(np.maximum(total, total.T) > _NEARLY_ALL, 1)), strict=True):
         for one in (i, j):
             if one not in codes:
                 codes[one] = _codes(X, names[one])

@@ -1,35 +1,22 @@
-r"""Leave-one-out density scores: how dissimilar each row is to all others.
-
-The score of row i is minus the logarithm of its mean similarity to the other rows,
-
-.. math:: s_i = -\log \frac{1}{n - 1} \sum_{j \ne i} k(x_i, x_j).
-
-It is defined for every kernel with :math:`k(x, x) = 1`. For a density kernel,
-:math:`-s_i - \log \int k` is the log density at :math:`x_i` of the Parzen estimate from the other
-rows.
-"""
+"""Negative log densities of rows, with leave-one-out values for training rows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from scipy.special import logsumexp
 
 from mercer.data.points import Points, Sample
-from mercer.density.parzen_density import ParzenDensity
-from mercer.errors import suppress_warnings
 from mercer.gram.expansion import log_cross_sums
 from mercer.kernels import Kernel
-from mercer.utils.estimators import ignore_underflow
 from mercer.utils.pairwise import row_ranges
 from mercer.utils.types import Array
 
-__all__ = ["NegativeLogDensity", "leave_one_out_scores", "log_sums", "mean_similarity_scores"]
+__all__ = ["NegativeLogDensity"]
 
 _LARGEST = 1e300  # score of rows with similarity 0 to all others
-_ISOLATED_BLOCK = 5000  # isolated rows that are compared pair by pair
 
 
 @dataclass
@@ -55,11 +42,11 @@ class NegativeLogDensity:
         return self._scores(points, None)
 
     def _scores(self, points: Points, own: Array | None) -> Array:
-        sums, totals = log_sums(self.kernel, points, self.points, self.weights, own)
+        sums, totals = _log_sums(self.kernel, points, self.points, self.weights, own)
         return np.minimum(np.log(totals) - sums + self.log_normalizer, _LARGEST)
 
 
-def log_sums(
+def _log_sums(
     kernel: Kernel, points: Points, reference: Points, weights: Array, own: Array | None = None
 ) -> tuple[Array, Array]:
     """Return ``log Σ_j w_j k(x_i, y_j)`` and the total weight ``Σ_j w_j`` for every row i.
@@ -83,74 +70,8 @@ def log_sums(
     return sums, totals
 
 
-@ignore_underflow
-def leave_one_out_scores(data: Any, kernel: Kernel, reference: Array | None = None) -> Array:
-    """Return minus the logarithm of each row's mean similarity to the other rows.
-
-    ``data``: for an array the kernel must be a density kernel (Gaussian, Laplacian, Matern or a sum
-    of them). ``kernel``: a fitted kernel with k(x, x) = 1. ``reference``: indices of the rows to
-    compare with, without repetition; None for all.
-    """
-    n = len(data)
-    reference = np.arange(n) if reference is None else np.asarray(reference)
-    if len(reference) < 2:
-        raise ValueError(
-            f"Leave-one-out scores require at least 2 reference rows; got {len(reference)}."
-        )
-    if not hasattr(data, "iloc"):
-        return _vector_scores(data, kernel, reference)
-    points, ones = Points(data, "objects"), np.ones(len(reference))
-    own = _positions(reference, n)
-    sums, totals = log_sums(kernel, points, points.take(reference), ones, own)
-    return np.minimum(np.log(totals) - sums, _LARGEST)
-
-
-@ignore_underflow
-def mean_similarity_scores(data: Any, kernel: Kernel, reference: Any) -> Array:
-    """Return minus the logarithm of each row's mean similarity to the reference rows.
-
-    ``data, reference``: shape (n, d). ``kernel``: as in :func:`leave_one_out_scores`.
-    """
-    if hasattr(data, "iloc"):
-        new, points = Points(data, "objects"), Points(reference, "objects")
-        sums, totals = log_sums(kernel, new, points, np.ones(points.n))
-        return np.minimum(np.log(totals) - sums, _LARGEST)
-    return -_log_means(data, reference, kernel)
-
-
 def _positions(rows: Array, n: int) -> Array:
     """Return the position of 0, …, n - 1 among the rows, or -1."""
     positions = np.full(n, -1)
     positions[rows] = np.arange(len(rows))
     return positions
-
-
-def _log_means(data: Array, reference: Array, kernel: Kernel) -> Array:
-    """Return the logarithm of the mean similarity to the reference rows, without underflow.
-
-    A density of many rows in few columns is computed from Fourier sums.
-    """
-    with suppress_warnings():  # the kernel is given
-        density = ParzenDensity(kernel=kernel).fit(reference)
-        blocks = [density.score_samples(data[rows]) for rows in row_ranges(len(data), 100_000)]
-    return np.asarray(np.concatenate(blocks) + kernel.log_normalizer(data.shape[1]))
-
-
-def _vector_scores(data: Array, kernel: Kernel, reference: Array) -> Array:
-    log_means = _log_means(data, data[reference], kernel)
-    m = len(reference)
-    sums = m * np.exp(log_means[reference]) - 1
-    isolated = reference[sums < 0.01]  # subtracting k(x, x) = 1 lost digits
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log_means[reference] = np.log(sums / (m - 1))
-    for rows in row_ranges(len(isolated), _ISOLATED_BLOCK):
-        group = isolated[rows]
-        # pairs within the group, without the rows themselves, and a density of all other rows
-        points = Points(data[group])
-        found, _ = log_sums(kernel, points, points, np.ones(len(group)), np.arange(len(group)))
-        others = np.setdiff1d(reference, group)
-        if len(others):
-            outside = _log_means(data[group], data[others], kernel) + np.log(len(others))
-            found = np.logaddexp(found, outside)
-        log_means[group] = found - np.log(m - 1)
-    return -log_means

@@ -267,7 +267,7 @@ class DependenceDisplay:
             side = 2.2 + 0.33 * len(order)
             ax = new_axes(1, (side + 0.8, side))[0]
         self.ax_, self.figure_ = ax, ax.figure
-        self.image_ = ax.pcolormesh(values, vmin=0, vmax=1, cmap="Blues", edgecolor="none")
+        self.image_ = ax.pcolormesh(values, vmin=0, vmax=1, cmap=_transparent(), edgecolor="none")
         ax.invert_yaxis()
         ax.set_aspect("equal")
         names = [shorten(str(found.columns[i]), 18) for i in order]
@@ -282,13 +282,21 @@ class DependenceDisplay:
 
     def _write_values(self, values: Any) -> None:
         for i, j in zip(*np.nonzero(np.nan_to_num(values) >= 0.1), strict=True):
-            color = "white" if values[i, j] > 0.55 else "black"
-            self.ax_.text(
+            text = self.ax_.text(
                 j + 0.5,
                 i + 0.5,
                 f"{100 * values[i, j]:.0f}",
                 ha="center",
                 va="center",
-                color=color,
                 fontsize="small",
             )
+            if values[i, j] > 0.55:
+                text.set_color("white")
+
+
+def _transparent() -> Any:
+    """Return a color map from transparent to blue, for light and dark backgrounds."""
+    from matplotlib.colors import LinearSegmentedColormap, to_rgb
+
+    colors = [(*to_rgb(PALETTE[0]), alpha) for alpha in (0.0, 1.0)]
+    return LinearSegmentedColormap.from_list("transparent", colors)

@@ -1,26 +1,28 @@
 """A report on a table: one HTML page, its numbers as JSON, and result tables.
 
 Each part of the report is a ``section``: a dataclass of results that is shown on the page by a
-Jinja template in ``templates/``, in ``report.json`` and in the tables. Its module also computes it
-and draws its figures: ``data``, ``components``, ``clusters``, ``settings``, ``densities``,
-``scores``, ``labels``, ``computation`` and, at the top of the page, ``overview``. ``analysis`` runs
-the steps and has the order of the sections. The pages of ``mercer diversity`` and ``mercer
-monitor`` are in ``diversity`` and ``monitoring``.
+Jinja template in ``templates/``, in ``report.json`` and in the tables, and which states its result
+in a sentence. Its module also computes it and draws its figures: ``contents``, ``groups``,
+``dependence``, ``unusual``, ``distributions``, ``prediction``, ``changes`` and ``methods``.
+``analysis`` runs the steps and has the order of the sections. The pages of ``mercer diversity`` and
+``mercer monitor`` are in ``diversity`` and ``monitoring``.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mercer.report.analysis import Analysis, analyze, numbers
-from mercer.report.computation import format_versions
-from mercer.report.overview import findings, main_numbers
-from mercer.report.scores import ROW_FILES, rows_file
+from mercer.report.methods import format_versions
 from mercer.report.section import render
+from mercer.report.unusual import ROW_FILES, rows_file
 from mercer.tables import Table
 from mercer.tables.text_files import to_csv
 from mercer.utils.atomic_files import check_target, write_together
@@ -54,9 +56,7 @@ def write_report(
     table: Table,
     out: str | Path = "mercer-report",
     *,
-    n_components: int | None = None,
     n_clusters: int | None = None,
-    bandwidth: float | str = "auto",
     scale: bool = True,
     verbose: bool = False,
 ) -> Report:
@@ -64,8 +64,9 @@ def write_report(
 
     The page is a single file with embedded figures, without scripts or external resources. The
     JSON file holds all numbers of the page. ``rows.csv`` has one line per row (``rows.parquet``
-    beyond 200,000 rows); ``clusters.csv``, ``components.csv`` and ``columns.csv`` one per item.
-    If a file cannot be written, all files stay as they were; see
+    beyond 200,000 rows); other tables have one line per column, group, unusual cell and so on. Up
+    to 100,000 rows are analyzed, drawn at random; scores are computed for all rows. If a file
+    cannot be written, all files stay as they were; see
     :func:`mercer.utils.atomic_files.write_together`.
 
     Parameters
@@ -74,17 +75,10 @@ def write_report(
         From :func:`mercer.tables.read_table`.
     out : str or Path
         Folder for the files; created if it does not exist.
-    n_components : int or None
-        Number of kernel ECA components, at least 2; None for the fewest that hold 99 % of the
-        information potential (2 to 10).
     n_clusters : int or None
         None for the number that :class:`~mercer.SpectralClustering` chooses.
-    bandwidth : float or str
-        σ of the Gaussian kernel, or the name of a rule (see :mod:`mercer.bandwidth`). For mixed
-        tables: multiplier of all bandwidths (1 leaves them unchanged). The kernel of the
-        clusters is chosen separately, among three neighbor graphs.
     scale : bool
-        Standardize the columns of a numeric table.
+        Standardize the columns of a numeric table before groups are searched.
     verbose : bool
         Show progress on standard error.
 
@@ -99,7 +93,7 @@ def write_report(
     >>> from mercer.tables import read_table
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     report = write_report(read_table("rings"), folder)
-    ...     report.html.name, report.analysis.counting.chosen
+    ...     report.html.name, len(report.analysis.groups.each)
     ('report.html', 3)
     """
     folder = Path(out)
@@ -107,9 +101,7 @@ def write_report(
         check_target(folder / name)  # before the analysis, which can take minutes
     analysis = analyze(
         table,
-        n_components=n_components,
         n_clusters=n_clusters,
-        bandwidth=bandwidth,
         scale=scale,
         verbose=verbose,
     )
@@ -130,12 +122,9 @@ def page(analysis: Analysis) -> str:
     return str(
         render(
             "page.html",
-            name=table.name,
-            short_name=shorten(table.name, 80),
+            title=shorten(re.sub(r"\.(csv|tsv|txt|parquet|np[yz])(\.\w+)?$", "", table.name), 80),
             size=f"{format_count(table.n, 'row')} × {format_count(len(table.columns), 'column')}",
-            findings=findings(analysis),
-            main_numbers=main_numbers(analysis),
-            sections=[section for section in analysis.sections if section.is_shown],
+            sections=analysis.sections,
             versions=format_versions(),
         )
     )
@@ -144,19 +133,20 @@ def page(analysis: Analysis) -> str:
 def result_files(analysis: Analysis) -> dict[str, bytes]:
     """Return the contents of the result tables by file name.
 
-    ``rows`` has the row number in the file (the first row below the header is 1), the cluster,
-    the leave-one-out score (column ``novelty``), the log density (numeric tables) and
-    the kernel ECA projections. The other tables are as in ``report.json``. Up to 200,000 rows the
-    format is CSV with seven digits, beyond that Parquet in single precision.
+    ``rows`` has the row number in the file (the first row below the header is 1), the group (of the
+    rows that were analyzed) and the score of how unusual a row is. Up to 200,000 rows the format is
+    CSV with seven digits, beyond that Parquet.
     """
     import pandas as pd
 
-    columns = {"row": analysis.table.rows + 1}
+    rows = pd.DataFrame({"row": analysis.table.rows + 1})
     tables: dict[str, list[dict[str, Any]]] = {}
     for section in analysis.sections:
-        columns |= section.row_columns()
+        for name, values in section.row_columns().items():
+            some = np.arange(len(rows)) if len(values) == len(rows) else analysis.sampled
+            rows[name] = pd.Series(values, some)
         tables |= section.tables()
-    name, rows = rows_file(analysis.table.n), pd.DataFrame(columns)
+    name = rows_file(analysis.table.n)
     if name.endswith(".csv"):
         files = {name: _csv(rows)}
     else:

@@ -9,7 +9,7 @@ from typing import Any
 from mercer.diversity import Diversity, SampleComparison
 from mercer.kernels import Kernel
 from mercer.plots import DiversityDisplay
-from mercer.report.computation import format_versions
+from mercer.report.methods import format_versions
 from mercer.report.section import Figure, HtmlTable, render, svg
 from mercer.utils.formatting import format_count, format_number, format_percent, shorten
 from mercer.utils.types import Array

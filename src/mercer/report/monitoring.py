@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mercer.plots import MonitoringDisplay
-from mercer.report.computation import format_versions
+from mercer.report.methods import format_versions
 from mercer.report.section import Figure, HtmlTable, render, svg
 from mercer.utils.formatting import format_count, format_number, format_percent, join_words, shorten
 

@@ -16,18 +16,30 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from mercer.plots.style import DARK_PALETTE, PALETTE
+from mercer.utils.formatting import format_number, shorten
 from mercer.utils.types import Array
 
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-__all__ = ["MAX_POINTS", "Figure", "HtmlTable", "Section", "plain", "render", "svg"]
+__all__ = [
+    "MAX_POINTS",
+    "Figure",
+    "HtmlTable",
+    "Section",
+    "format_fraction",
+    "format_value",
+    "plain",
+    "render",
+    "svg",
+]
 
 #: Points of a scatter plot; limits the size of the page to a few hundred kilobytes.
 MAX_POINTS = 3000
-# Placeholder that is not in the palette; it is replaced by the text color of the page.
+# Placeholders that are not in the palette, for the text color and the background of the page.
 _INK = "#010203"
+_PAPER = "#ffffff"
 _THEME: dict[Any, Any] = {
     "text.color": _INK,
     "axes.edgecolor": _INK,
@@ -59,9 +71,9 @@ class Section:
         raise NotImplementedError
 
     @property
-    def is_shown(self) -> bool:
-        """Whether the page has this section."""
-        return True
+    def answer(self) -> str:
+        """The result in a sentence, which opens the section and is listed at the top."""
+        raise NotImplementedError
 
     def context(self) -> dict[str, Any]:
         """Return the arguments of the macro."""
@@ -75,7 +87,10 @@ class Section:
         return body
 
     def to_json(self) -> dict[str, Any]:
-        """Return entries of report.json; dataclasses and arrays are converted by :func:`plain`."""
+        """Return the entry of report.json; dataclasses and arrays are converted by :func:`plain`.
+
+        The answer is added to it.
+        """
         return {}
 
     def row_columns(self) -> dict[str, Array]:
@@ -111,6 +126,36 @@ class Figure:
     svg: str
     caption: str
     size: str = ""
+
+
+def format_value(value: Any, digits: int = 4) -> str:
+    """Format a cell, or a median or expectation of cells, for readers.
+
+    >>> format_value(31.80), format_value(1985.0), format_value("Dream"), format_value(None)
+    ('31.8', '1985', '“Dream”', '(missing)')
+    """
+    if value is None or value != value:
+        return "(missing)"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        if hasattr(value, "isoformat"):
+            return str(value.isoformat(" ", "minutes")).replace(" 00:00", "")
+        return f"“{shorten(str(value), 40)}”"
+    if float(value).is_integer() and abs(value) < 1e6:
+        text = f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.0f}"
+        return text.replace("-", "−")
+    text = format_number(value, digits)
+    return text.rstrip("0").rstrip(".") if "." in text and "×" not in text else text
+
+
+def format_fraction(fraction: float) -> str:
+    """Return a fraction as a whole percentage.
+
+    >>> format_fraction(0.314), format_fraction(0.004), format_fraction(0.9999), format_fraction(0)
+    ('31 %', 'under 1 %', '100 %', '0 %')
+    """
+    if 0 < fraction < 0.005:
+        return "under 1 %"
+    return f"{100 * fraction:.0f} %" if not 0.995 <= fraction < 0.999 else "over 99 %"
 
 
 def plain(value: Any) -> Any:
@@ -196,7 +241,7 @@ def svg(name: str, alt: str, size: tuple[float, float], draw: Callable[[Any], An
     text = _with_shared_styles(text)
     # ids must be unique on the page
     text = re.sub(r'( id="|href="#|url\(#)', rf"\g<1>{name}-", text)
-    text = text.replace(_INK, "var(--ink)")
+    text = text.replace(_INK, "var(--ink)").replace(_PAPER, "var(--paper)")
     for i, color in enumerate(PALETTE):
         text = text.replace(color, f"var(--c{i})")
     return text.replace("<svg ", f'<svg role="img" aria-label="{escape(alt)}" ', 1)

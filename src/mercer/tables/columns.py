@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -22,9 +22,11 @@ __all__ = [
     "ColumnType",
     "Omission",
     "OmissionCode",
+    "Placeholder",
     "as_column_type",
     "as_strings",
     "as_typed_frame",
+    "calendar_parts",
     "column_type",
     "constant_column",
     "constant_columns",
@@ -32,6 +34,7 @@ __all__ = [
     "find_column_types",
     "find_omission_of_numbers",
     "find_omissions",
+    "find_placeholder",
     "ignored_column",
     "is_included",
     "is_successor",
@@ -54,6 +57,7 @@ OmissionCode = Literal[
 #: Squared differences of numbers up to this size, and sums of them, do not overflow.
 LARGEST_NUMBER = 1e150
 
+_CODES = {0.0, *(sign * code for code in (9, 99, 999, 9999, 99999) for sign in (1, -1)), -1.0}
 _ROW_NUMBER_NAMES = {"", "id", "index", "row", "no", "nr", "unnamed: 0"}
 _IDENTIFYING = {"row_number", "identifier", "all_distinct"}
 
@@ -346,3 +350,56 @@ def _too_few_values(name: str, rows: int, present: int) -> Omission | None:
     if 2 * present < rows:
         return Omission(name, f"missing in {rows - present} of {rows} rows", "missing")
     return None
+
+
+# --- numbers that stand for missing values, parts of dates ------------------------------------
+
+
+class Placeholder(NamedTuple):
+    """A number that may stand for missing values: how often it occurs, and the nearest other."""
+
+    value: float
+    rows: int
+    nearest: float
+
+
+def find_placeholder(numbers: Array) -> Placeholder | None:
+    """Return a number that may be a code for missing values, such as 0 or -999.
+
+    It is the smallest or the largest value, occurs in at most 5 % of the rows, and is farther from
+    all others than their interquartile range and a quarter of their central 98 %.
+
+    >>> find_placeholder(np.r_[np.linspace(20, 70, 99), -999])
+    Placeholder(value=-999.0, rows=1, nearest=20.0)
+    """
+    known = numbers[~np.isnan(numbers)]
+    for value, nearest_of in ((known.min(), np.min), (known.max(), np.max)):
+        others = known[known != value]
+        count = len(known) - len(others)
+        if value not in _CODES or not 0 < count <= 0.05 * len(known):
+            continue
+        low, first, third, high = np.quantile(others, [0.01, 0.25, 0.75, 0.99])
+        nearest = float(nearest_of(others))
+        if abs(nearest - value) > max(third - first, (high - low) / 4):
+            return Placeholder(float(value), count, nearest)
+    return None
+
+
+def calendar_parts(dates: Any) -> dict[str, Any]:
+    """Return "month", "weekday" and "hour" of a column of dates, each if it can matter.
+
+    The month needs a year of dates, the weekday a week, the hour times of day.
+    """
+    import pandas as pd
+
+    known = dates.dropna()
+    span = known.max() - known.min()
+    parts = {}
+    if span >= pd.Timedelta(days=365):
+        parts["month"] = dates.dt.month.astype(np.float64)
+    if span >= pd.Timedelta(days=7) and known.dt.day_of_week.nunique() > 1:
+        names = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
+        parts["weekday"] = pd.Categorical(dates.dt.day_name(), names, ordered=True)
+    if known.dt.hour.nunique() > 1:
+        parts["hour"] = dates.dt.hour.astype(np.float64)
+    return parts

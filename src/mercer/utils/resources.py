@@ -32,6 +32,7 @@ __all__ = [
     "get_config",
     "memory_budget",
     "parse_memory",
+    "peak_memory",
     "progress_is_shown",
     "report_status",
     "results_in_order",
@@ -125,6 +126,16 @@ def free_memory() -> int:
             free.append(available())
     smallest = min(free, default=inf)
     return 4 * 2**30 if smallest == inf else int(smallest)
+
+
+def peak_memory() -> int | None:
+    """Return the largest amount of memory that this process has used, in bytes; None on Windows."""
+    try:
+        import resource
+    except ModuleNotFoundError:
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return int(peak) if sys.platform == "darwin" else 1024 * int(peak)
 
 
 def _in_machine() -> float:

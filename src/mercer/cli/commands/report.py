@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,8 +11,7 @@ from cyclopts.validators import Number
 from rich.console import Console
 
 from mercer.cli.console import describe_table
-from mercer.cli.options import Bandwidth, Data, Flag, Reading
-from mercer.utils.formatting import format_count, format_percent
+from mercer.cli.options import Data, Flag, Reading
 
 if TYPE_CHECKING:
     from mercer.tables.table import SelectedTable
@@ -27,25 +25,23 @@ def report(
     *,
     out: Path = Path("mercer-report"),
     clusters: Annotated[int | None, Parameter(validator=Number(gte=1))] = None,
-    components: Annotated[int | None, Parameter(validator=Number(gte=2))] = None,
-    bandwidth: Bandwidth = "auto",
     scale: bool = True,
     json: Flag = False,
     verbose: Flag = False,
     reading: Reading = Reading(),
 ) -> int:
-    """Write an HTML report on a table: clusters and their profiles, components, unusual rows.
+    """Write an HTML report on a table: its groups, related columns, unusual rows and cells.
 
     Writes *report.html*, a single file for any browser; *report.json* with all its numbers; and
-    the tables *rows.csv* (*rows.parquet* above 200,000 rows), *clusters.csv*, *components.csv* and
-    *columns.csv*. Columns can be numbers, dates, categories and texts; omitted columns are listed
-    with the reason.
+    tables as CSV (rows, columns, groups, unusual cells and more; *rows.parquet* above 200,000
+    rows). Columns can be numbers, dates, categories and texts; omitted columns are listed with the
+    reason. With a label the report says how well it can be predicted, with dates what changes.
 
     For example:
 
     - `mercer report` (the embedded wine data)
     - `mercer report measurements.csv --label species --out pages`
-    - `mercer report rings --bandwidth 0.4 --clusters 3`
+    - `mercer report rings --clusters 3`
     - `cat log.csv | mercer report - --ignore id --json`
 
     Parameters
@@ -56,16 +52,9 @@ def report(
     out
         Output folder.
     clusters
-        Number of clusters. Default: estimated from the data; it can be one.
-    components
-        Number of components of kernel ECA, at least 2. Default: the fewest with 99 % of the
-        information potential.
-    bandwidth
-        Bandwidth σ of the Gaussian kernel (in standard deviations if columns are standardized), or
-        a rule: auto, silverman, scott, median-distance, distance-fraction, spectroscopy,
-        leave-one-out. For mixed tables: multiplier of all bandwidths (1 leaves them unchanged).
+        Number of groups. Default: estimated from the data; it can be one.
     scale
-        Standardize numeric columns to mean 0 and variance 1.
+        Standardize the columns of a table of numbers before groups are searched.
     json
         Print all numbers as JSON on standard output, instead of a summary.
     verbose
@@ -87,9 +76,7 @@ def report(
     written = write_report(
         table,
         out,
-        n_components=components,
         n_clusters=clusters,
-        bandwidth=bandwidth,
         scale=scale,
         verbose=verbose,
     )
@@ -105,24 +92,5 @@ def _print_summary(html: Path, table: SelectedTable, results: dict[str, Any]) ->
     # soft_wrap: a path that is broken into lines can be neither clicked nor copied
     console = Console(soft_wrap=True, highlight=False)
     console.print(str(html), style="bold", markup=False)
-    for line in (*describe_table(table), *_describe(results)):
+    for line in (*describe_table(table), *(section["answer"] for section in results.values())):
         console.print(f"  {line}", markup=False)
-    warnings = [f"{one['category']}: {one['message']}" for one in results["warnings"]]
-    for line in (*results["cautions"], *warnings):
-        console.print(f"  {line}", style="yellow", markup=False)
-
-
-def _describe(results: dict[str, Any]) -> Iterator[str]:
-    choices, eca = results["choices"], results["kernel_eca"]
-    requested, sigma = choices["bandwidth_asked"], choices["bandwidth"]
-    if sigma is None:
-        yield f"bandwidths: default × {choices['factor']:g}"
-    else:
-        source = f"rule: {requested}" if isinstance(requested, str) else "as requested"
-        yield f"bandwidth σ = {sigma:.4g} ({source})"
-    components = format_count(choices["n_components"], "component")
-    yield f"{components}: {format_percent(eca['entropy_kept'])} of the information potential"
-    yield f"Renyi entropy {eca['renyi_entropy']:.4g} nats"
-    sizes = [one["size"] for one in results["clusters"]["each"]]
-    listed = ", ".join(f"{size:,}" for size in sizes)
-    yield f"{format_count(len(sizes), 'cluster')} of {listed} rows"

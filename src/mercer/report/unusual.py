@@ -1,0 +1,169 @@
+"""Which rows and cells are unusual, and what was expected there."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer import KernelNovelty
+from mercer.errors import ApproximationWarning, suppress_warnings
+from mercer.novelty.cells import unusual_cells
+from mercer.report.section import HtmlTable, Section, format_fraction, format_value
+from mercer.tables import Table
+from mercer.utils.formatting import format_number, shorten
+from mercer.utils.types import Array
+
+__all__ = ["ROW_FILES", "Cell", "Unusual", "find_unusual", "rows_file"]
+
+#: Possible file names of the table of rows.
+ROW_FILES = ("rows.csv", "rows.parquet")
+_CSV_ROWS = 200_000  # larger tables of rows are Parquet files
+_STANDS_OUT = 3.0  # times the score that nine tenths of the rows have at most
+_LISTED = 20
+
+
+@dataclass(frozen=True)
+class Cell:
+    """An unusual cell; fields are named like the columns of cells.csv.
+
+    ``row`` is its number in the file. ``probability``: of the observed category, given the other
+    cells of the row.
+    """
+
+    row: int
+    score: float
+    column: str
+    observed: Any
+    expected: Any
+    probability: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Unusual(Section):
+    """Scores of all rows, and the cells of the rows with the highest scores."""
+
+    name = "unusual"
+    title = "Which rows and cells are unusual"
+
+    table: Table
+    scores: Array
+    cells: tuple[Cell, ...]
+    calibration_rows: float
+
+    @property
+    def typical(self) -> float:
+        """Score that nine tenths of the rows have at most."""
+        return float(np.quantile(self.scores, 0.9))
+
+    @property
+    def standing_out(self) -> int:
+        """Number of rows whose score is more than three times the typical one."""
+        return int((self.scores > _STANDS_OUT * self.typical).sum())
+
+    @property
+    def answer(self) -> str:
+        """Return how many rows stand out, and the most unusual one."""
+        count = self.standing_out
+        if not self.cells:
+            return "No row is unusual."
+        first = self.cells[0]
+        most = f"row {first.row:,}, where {_phrase(first)}"
+        if not count:
+            return f"No row stands out clearly; the least typical one is {most}."
+        rows = "1 row stands out" if count == 1 else f"{count:,} rows stand out"
+        return f"{rows}; the most unusual is {most}."
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the unusual cells, and the number of rows that stand out."""
+        return {
+            "rows_standing_out": self.standing_out,
+            "score_of_nine_tenths": self.typical,
+            "cells": [{**asdict(one), **_plain_cells(one)} for one in self.cells],
+        }
+
+    def row_columns(self) -> dict[str, Array]:
+        """Return the score of each row."""
+        return {"score": self.scores.astype(np.float32)}
+
+    def tables(self) -> dict[str, list[dict[str, Any]]]:
+        """Return one line per unusual cell."""
+        return {"cells": [asdict(one) for one in self.cells]}
+
+    def context(self) -> dict[str, Any]:
+        """Return the table of rows."""
+        rows: dict[int, list[Cell]] = {}
+        for cell in self.cells:
+            rows.setdefault(cell.row, []).append(cell)
+        lines = [
+            [f"{row:,}", format_number(cells[0].score, 3), "; ".join(map(_phrase, cells))]
+            for row, cells in rows.items()
+        ]
+        heads = ["Row", "Score", "Cells that do not fit (what the other cells of the row predict)"]
+        limit = format_number(_STANDS_OUT * self.typical, 3)
+        count = self.standing_out
+        more = "none has" if count == 0 else f"{count:,} has" if count == 1 else f"{count:,} have"
+        text = (
+            "The score measures how badly the cells of a row fit together. Nine tenths of the rows "
+            f"have at most {format_number(self.typical, 3)}; {more} more than three times as much "
+            f"({limit}). A high score does not mean that a row is wrong."
+        )
+        return {
+            "introduction": text,
+            "rows": HtmlTable("Rows with the highest scores", heads, lines, [0, 2]),
+            "file": rows_file(self.table.n),
+        }
+
+
+def _phrase(cell: Cell) -> str:
+    """Describe a cell: "y is 31.8 (expected: about 5.5)"."""
+    name = shorten(cell.column, 30)
+    observed = format_value(cell.observed)
+    if isinstance(cell.expected, float):
+        digits = 3 if abs(cell.expected) >= 10 else 2
+        return f"{name} is {observed} (expected: about {format_value(cell.expected, digits)})"
+    expected = format_value(cell.expected)
+    if expected != observed:
+        return f"{name} is {observed} (expected: {expected})"
+    if cell.probability is not None:
+        return f"{name} is {observed} (probability {format_fraction(cell.probability)})"
+    return f"{name} is {observed}"
+
+
+def _plain_cells(cell: Cell) -> dict[str, Any]:
+    """Return the cells as numbers or strings."""
+    pair = {"observed": cell.observed, "expected": cell.expected}
+    return {k: v if isinstance(v, int | float | None) else str(v) for k, v in pair.items()}
+
+
+def rows_file(n: int) -> str:
+    """Return the file name of the table of rows, given the number of rows."""
+    return ROW_FILES[0] if n <= _CSV_ROWS else ROW_FILES[1]
+
+
+def find_unusual(table: Table) -> Unusual | None:
+    """Score all rows, and find the unusual cells; None if all columns are texts.
+
+    Texts are not used: nearly every one of them is different.
+    """
+    names = [name for name, kind in table.column_types.items() if kind != "text"]
+    if not names:
+        return None
+    frame = table.frame[names]
+    with suppress_warnings(ApproximationWarning):  # about tables of few rows: scores are enough
+        model = KernelNovelty(statistic="conditional", random_state=0).fit(frame)
+    scores = -np.asarray(model.score_samples(frame))
+    found = unusual_cells(model, frame, n_rows=_LISTED)
+    cells = [
+        Cell(
+            row=int(table.rows[one.row]) + 1,
+            score=float(one.score),
+            column=str(one.column),
+            observed=one.observed,
+            expected=one.expected,
+            probability=None if one.probability != one.probability else float(one.probability),
+        )
+        for one in found.itertuples()
+    ]
+    return Unusual(table, scores, tuple(cells), float(model.n_calibration_))
