@@ -14,7 +14,7 @@ from mercer.utils.types import Array
 __all__ = ["cell_table", "describe_cell", "explained_cells", "unusual_cells"]
 
 _CANDIDATES = 20  # per listed row; some become ordinary when their missing values are replaced
-_SMALLEST = 0.05  # contribution of a listed cell, relative to the score of the row
+_SMALLEST = 0.05  # contribution of a listed cell, relative to those of all cells of the row
 
 
 def cell_table(
@@ -99,7 +99,7 @@ def unusual_cells(model: Any, frame: Any, n_rows: int = 10, n_cells: int = 3) ->
     listed because of them. Of each remaining row, the cell with the largest contribution is listed
     and replaced by the expected value, and the rest of the row is judged again, because a wrong
     cell changes what is expected in all others. This ends when the row is not abnormal
-    (``false_alarm_rate`` of the model), no other cell contributes 5 % of the score, or after
+    (``false_alarm_rate`` of the model), no other cell has 5 % of the contributions, or after
     ``n_cells`` cells.
 
     Parameters
@@ -150,9 +150,11 @@ def unusual_cells(model: Any, frame: Any, n_rows: int = 10, n_cells: int = 3) ->
     for _ in range(n_cells):
         cells = model.explain(rows)
         row, column = cells["row"].to_numpy(), frame.columns.get_indexer(cells["column"])
-        is_large = cells["contribution"].to_numpy() >= _SMALLEST * scores[row]
-        if not found:  # every row has at least one cell
-            is_large = np.ones(len(cells), dtype=bool)
+        if not found:
+            sums = cells.groupby("row")["contribution"].sum()
+        is_large = cells["contribution"].to_numpy() >= _SMALLEST * sums.loc[row].to_numpy()
+        if not found:  # every row has a cell
+            is_large[:] = True
         worst = cells[~done[row, column] & is_large].drop_duplicates("row")
         if not len(worst):
             break
@@ -162,11 +164,13 @@ def unusual_cells(model: Any, frame: Any, n_rows: int = 10, n_cells: int = 3) ->
         rows = rows[_scores(model, rows) > -model.offset_]
         if not len(rows):
             break
+    columns = ["row", "score", "column", "observed", "expected", "contribution", "probability"]
+    if not found:  # all cells are missing
+        return pd.DataFrame(columns=columns)
     table = pd.concat(found)
     table.insert(1, "score", scores[table["row"]])
     rank = np.argsort(highest, kind="stable")[np.searchsorted(np.sort(highest), table["row"])]
     table = table.assign(row=chosen[table["row"]]).iloc[np.argsort(rank, kind="stable")]
-    columns = ["row", "score", "column", "observed", "expected", "contribution", "probability"]
     return table[columns].reset_index(drop=True)
 
 

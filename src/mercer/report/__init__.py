@@ -127,7 +127,7 @@ def page(analysis: Analysis) -> str:
             sections=analysis.sections,
             versions=format_versions(),
         )
-    )
+    ).replace(" %", "\u00a0%")  # lines do not break between a number and its unit
 
 
 def result_files(analysis: Analysis) -> dict[str, bytes]:

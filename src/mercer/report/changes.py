@@ -67,10 +67,9 @@ class Changes(Section):
         when = f"From {self.first} to {self.last} ({shorten(self.column, 30)})"
         clear = [one for one in self.largest if one.fraction >= _SMALL]
         if not clear:
-            parts = join_words(self.parts)
             return (
-                f"{when}, no column changes much with the {parts}: they predict less than "
-                f"{format_fraction(_SMALL)} of its variation."
+                f"{when}, no column changes much: {join_words(self.parts)} predict less than "
+                f"{format_fraction(_SMALL)} of the variation of each."
             )
         listed = join_words(
             f"{shorten(one.column, 30)} (by {one.part}, {format_fraction(one.fraction)} of its "
@@ -103,15 +102,15 @@ class Changes(Section):
         ]
         caption = f"Fraction of the variation of each column that {self.column} predicts"
         heads = ["Column", *(f"By {part}" for part in self.parts)]
-        busiest = join_words(f"{value} ({part})" for part, value in self.busiest.items())
+        busiest = ", ".join(f"{part} {value}" for part, value in self.busiest.items())
         return {
-            "busiest": f"Most rows: {busiest}." if self.busiest else "",
+            "busiest": f"Most frequent: {busiest}." if busiest else "",
             "changes": HtmlTable(caption, heads, rows, [0]),
             "figures": self._figures(),
         }
 
     def _figures(self) -> list[Figure]:
-        figures = [self._counts()]
+        figures = [self._counts(), *map(self._part_counts, self.busiest)]
         for i, one in enumerate(self.largest[:_FIGURES]):
             if one.fraction >= _SMALL:
                 figures.append(self._change(i, one))
@@ -129,6 +128,23 @@ class Changes(Section):
 
         alt = f"Histogram of {self.column}: the number of rows over time."
         return Figure(svg("change", alt, (3.6, 2.3), draw), "")
+
+    def _part_counts(self, part: str) -> Figure:
+        """Return the number of rows by month, weekday or hour."""
+        import pandas as pd
+
+        counts = pd.Series(self.parts[part]).value_counts().sort_index()
+
+        def draw(figure: Any) -> None:
+            ax = figure.subplots()
+            ax.bar([_tick(value) for value in counts.index], counts.to_numpy(), color=PALETTE[0])
+            ax.set_title(f"number of rows by {part}", fontsize=11)
+            ax.tick_params(labelsize=9)
+            if len(counts) > 12:
+                ax.locator_params(axis="x", nbins=8)
+
+        alt = f"Number of rows by {part}; most are in {self.busiest[part]}."
+        return Figure(svg(f"change-{part}", alt, (3.6, 2.3), draw), "")
 
     def _change(self, i: int, one: Change) -> Figure:
         """Return the median with quartiles, or the most frequent label, by part of the date."""
@@ -162,7 +178,7 @@ class Changes(Section):
             ax.fill_between(x, low.to_numpy(), high.to_numpy(), color=PALETTE[0], alpha=0.25, lw=0)
             ax.plot(x, middle.to_numpy(), color=PALETTE[0], marker="o", markersize=3)
             if order:
-                ax.set_xticks(x, [str(day)[:3] for day in middle.index])
+                ax.set_xticks(x, list(map(_tick, middle.index)))
             if one.part == "date":
                 set_date_ticks(ax)
             if not is_number:
@@ -174,6 +190,11 @@ class Changes(Section):
         alt = f"{title} by {one.part}: {what} in {format_count(len(middle), 'period')}."
         caption = f"{what[0].upper()}{what[1:]}."
         return Figure(svg(f"change{i}", alt, (3.6, 2.3), draw), caption)
+
+
+def _tick(value: Any) -> Any:
+    """Return an hour or month as an integer, a day by three letters."""
+    return value[:3] if isinstance(value, str) else int(value)
 
 
 def find_changes(table: Table) -> Changes | None:

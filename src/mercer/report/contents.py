@@ -117,14 +117,14 @@ class Contents(Section):
         """Return the problems and the table of summaries."""
         shown = self.columns[:40]
         rows = [
-            [shorten(c.name, 40), c.kind, _missing(c, self.table.n), f"{c.different:,}", _values(c)]
+            [shorten(c.name, 40), c.kind, _values(c), f"{c.different:,}", _missing(c, self.table.n)]
             for c in shown
         ]
-        heads = ["Column", "Type", "Missing", "Distinct", "Values"]
+        heads = ["Column", "Type", "Values", "Distinct", "Missing"]
         hidden = len(self.columns) - len(shown)
         return {
             "problems": [(one.what, one.action) for one in self.problems],
-            "columns": HtmlTable("Analyzed columns", heads, rows, [0, 1, 4]),
+            "columns": HtmlTable("Analyzed columns", heads, rows, [0, 1, 2]),
             "more": f"{format_count(hidden, 'more column')} in columns.csv." if hidden > 0 else "",
         }
 

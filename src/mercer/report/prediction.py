@@ -64,7 +64,8 @@ class Prediction(Section):
     ``classes`` is empty if the label is a number; ``explained`` is the fraction of its variation
     that all columns predict together. ``accuracy`` is None for numbers, and if fewer than two
     classes have two rows. ``agreement`` is the adjusted Rand index of classes and groups, and
-    ``by_group`` the number of rows by class and group.
+    ``by_group`` the number of rows by class and group. ``repeated_by``: columns whose values
+    correspond one to one to those of the label.
     """
 
     name = "prediction"
@@ -77,6 +78,7 @@ class Prediction(Section):
     accuracy: Accuracy | None
     agreement: float | None
     by_group: Array | None
+    repeated_by: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -97,6 +99,9 @@ class Prediction(Section):
                 f"{name} is predicted correctly for {format_fraction(one.mean)} of new rows "
                 f"(always the most frequent class: {format_fraction(one.most_frequent)})"
             )
+        if self.repeated_by:
+            names = join_words(shorten(column, 30) for column in self.repeated_by)
+            return f"{text}, but {names} only repeats it: leave it out to learn about the others."
         best = [shorten(one.column, 30) for one in self.predictors[:3] if one.alone >= _CLEAR]
         if best:
             text += f"; the best single {'predictors are' if len(best) > 1 else 'predictor is'} "
@@ -113,6 +118,7 @@ class Prediction(Section):
             "accuracy": None if self.accuracy is None else self.accuracy.mean,
             "cross_validation": self.accuracy,
             "predictors": self.predictors,
+            "repeated_by": self.repeated_by,
             "agreement_with_groups": self.agreement,
         }
 
@@ -212,8 +218,11 @@ def predict_label(model: Preparation, groups: Groups) -> Prediction:
         for name, alone in found.predictors(code)
     )
     explained = float(found.predicted[place])
+    repeated = tuple(
+        str(pair[0] if pair[1] == code else pair[1]) for pair in found.equivalent if code in pair
+    )
     if names is None:
-        return Prediction(column, None, {}, explained, predictors, None, None, None)
+        return Prediction(column, None, {}, explained, predictors, None, None, None, repeated)
     classes, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
     numbers = groups.numbers[known]
     by_group = np.zeros((len(classes), len(groups.each)), dtype=int)
@@ -227,6 +236,7 @@ def predict_label(model: Preparation, groups: Groups) -> Prediction:
         accuracy=_accuracy(model, names, known),
         agreement=float(adjusted_rand_score(codes, numbers)),
         by_group=by_group if len(groups.each) > 1 else None,
+        repeated_by=repeated,
     )
 
 

@@ -22,6 +22,8 @@ ROW_FILES = ("rows.csv", "rows.parquet")
 _CSV_ROWS = 200_000  # larger tables of rows are Parquet files
 _STANDS_OUT = 3.0  # times the score that nine tenths of the rows have at most
 _LISTED = 20
+_NEAR = 0.2  # relative difference up to which an expected number does not explain a cell
+_REPEATED = 0.05  # largest fraction of distinct values in a column, and of rows with a rare one
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,8 @@ class Cell:
     """An unusual cell; fields are named like the columns of cells.csv.
 
     ``row`` is its number in the file. ``probability``: of the observed category, given the other
-    cells of the row.
+    cells of the row. ``count``: rows with this value, if it is near the expected one and rare in a
+    column of repeated values.
     """
 
     row: int
@@ -38,6 +41,7 @@ class Cell:
     observed: Any
     expected: Any
     probability: float | None
+    count: int | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,14 +122,18 @@ class Unusual(Section):
 
 def _phrase(cell: Cell) -> str:
     """Describe a cell: "y is 31.8 (expected: about 5.5)"."""
-    name = shorten(cell.column, 30)
-    observed = format_value(cell.observed)
-    if isinstance(cell.expected, float):
-        digits = 3 if abs(cell.expected) >= 10 else 2
-        return f"{name} is {observed} (expected: about {format_value(cell.expected, digits)})"
-    expected = format_value(cell.expected)
-    if expected != observed:
-        return f"{name} is {observed} (expected: {expected})"
+    name, observed = shorten(cell.column, 30), format_value(cell.observed)
+    if cell.count is not None:
+        rows = "no other row has" if cell.count == 1 else f"only {cell.count:,} rows have"
+        return f"{name} is {observed} ({rows} this value)"
+    expected = cell.expected
+    if hasattr(expected, "date") and cell.observed == cell.observed.normalize():
+        expected = expected.normalize()
+    if isinstance(expected, float):
+        digits = 3 if abs(expected) >= 10 else 2
+        return f"{name} is {observed} (expected: about {format_value(expected, digits)})"
+    if format_value(expected) != observed:
+        return f"{name} is {observed} (expected: {format_value(expected)})"
     if cell.probability is not None:
         return f"{name} is {observed} (probability {format_fraction(cell.probability)})"
     return f"{name} is {observed}"
@@ -163,7 +171,17 @@ def find_unusual(table: Table) -> Unusual | None:
             observed=one.observed,
             expected=one.expected,
             probability=None if one.probability != one.probability else float(one.probability),
+            count=_count_if_rare(frame[one.column], one.observed, one.expected),
         )
         for one in found.itertuples()
     ]
     return Unusual(table, scores, tuple(cells), float(model.n_calibration_))
+
+
+def _count_if_rare(column: Any, observed: Any, expected: Any) -> int | None:
+    """Return the number of rows with a rare number that is near the expected one."""
+    if not isinstance(expected, float) or abs(observed - expected) > _NEAR * abs(observed):
+        return None
+    count = int((column == observed).sum())
+    is_repeated = column.nunique() <= _REPEATED * len(column)
+    return count if is_repeated and count <= _REPEATED * len(column) else None
