@@ -10,7 +10,7 @@ component is a Gaussian of t with mean :math:`m_m(x)` and covariance :math:`C_m`
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -23,12 +23,13 @@ from mercer.data.points import Points, Sample
 from mercer.eigen.decompose import decompose
 from mercer.errors import IdentifiabilityWarning, suppress_warnings
 from mercer.kernels import Kernel, as_kernel
-from mercer.mixture.base import KernelMixture, maximize_alpha, total_squared_norm
+from mercer.mixture.base import maximize_alpha
 from mercer.mixture.conditional_mixture import Conditional, condition
 from mercer.mixture.gaussian_mixture import GaussianMixture
+from mercer.mixture.joint_mixture import JointMixture
 from mercer.utils.estimators import all_or_nothing
 from mercer.utils.row_passes import IN_MEMORY
-from mercer.utils.targets import numeric_targets, unit_exponent
+from mercer.utils.targets import TargetScale, numeric_targets
 from mercer.utils.types import Array
 from mercer.utils.validation import check_real
 
@@ -38,7 +39,7 @@ _N_FOLDS = 5
 _N_NODES = 400  # of the grid of y
 
 
-class JointMixtureDensity(RegressorMixin, KernelMixture):  # type: ignore[misc]
+class JointMixtureDensity(RegressorMixin, JointMixture):  # type: ignore[misc]
     r"""Density of a number y given x, from a Gaussian mixture of the features of both.
 
     With a local kernel on y, p(y | x) is typically not Gaussian even for one component: its shape
@@ -90,9 +91,6 @@ class JointMixtureDensity(RegressorMixin, KernelMixture):  # type: ignore[misc]
     >>> bool(low[0] < np.sin(1.0) < high[0]), bool((high - low)[1] > 2 * (high - low)[0])
     (True, True)
     """
-
-    _alpha_rules: ClassVar[tuple[str, ...]] = ("auto",)
-    _max_rank: ClassVar[int] = 300
 
     def __init__(
         self,
@@ -147,15 +145,14 @@ class JointMixtureDensity(RegressorMixin, KernelMixture):  # type: ignore[misc]
                 f"y has shape {targets.shape}; JointMixtureDensity needs one number per row. Fit "
                 "one model per target."
             )
-        y = self._in_unit(column_or_1d(targets, warn=True)[used], fit=True)
+        y = column_or_1d(targets, warn=True)[used]
+        self._target = TargetScale.of(y, sample.weights)
+        y = self._target.standardize(y)
         self._set_nodes(y)
         T = self._fit_y(y, None if sample.weights is None else sample.multiplicities)
-        Z, total = self._fit_coordinates(sample), sample.sample_size
-        residuals = self._training_residuals(Z, sample.passes)
         # α smooths both; with equal scales the α that suits the density of y oversmooths its
         # dependence on x
-        self._unit = np.sqrt(total_squared_norm(sample) / total) / 4
-        Z, residuals = Z / self._unit, residuals / self._unit**2
+        (Z, residuals), total = self._scaled_coordinates(sample, 4.0), sample.sample_size
         folds = _folds(Z, y)
         has_folds = len(np.unique(folds)) == _N_FOLDS
 
@@ -179,27 +176,14 @@ class JointMixtureDensity(RegressorMixin, KernelMixture):  # type: ignore[misc]
             self._level_weights = sample.multiplicities
         return self
 
-    def _in_unit(self, y: Array, *, fit: bool = False) -> Array:
-        """Return targets divided by a power of two that is near their largest magnitude.
-
-        Squares of targets, and densities, overflow or underflow in other units.
-        """
-        if fit:
-            self._exponent = int(unit_exponent(y))
-        return np.asarray(np.ldexp(y, -self._exponent))
-
-    def _in_unit_of_y(self, values: Array) -> Array:
-        with np.errstate(over="ignore"):  # the end of the grid may be beyond the largest number
-            return np.asarray(np.ldexp(values, self._exponent))
-
     def _set_nodes(self, y: Array) -> None:
         low, high = float(y.min()), float(y.max())
         if self.y_range is None:
-            margin = 0.5 * (high - low) if high > low else max(abs(high), 1.0)
+            margin = 0.5 * (high - low) if high > low else 1.0
             limits = np.array([low - margin, high + margin])
         else:
-            least, largest = map(float, self._in_unit_of_y(np.array([low, high])))
-            limits = self._in_unit(
+            least, largest = map(float, self._target.restore(np.array([low, high])))
+            limits = self._target.standardize(
                 np.array(
                     [
                         check_real(self.y_range[0], "y_range[0]", high=least),
@@ -209,14 +193,11 @@ class JointMixtureDensity(RegressorMixin, KernelMixture):  # type: ignore[misc]
             )
         self._edges = np.linspace(limits[0], limits[1], _N_NODES + 1)
         self._nodes = (self._edges[:-1] + self._edges[1:]) / 2
-        self.y_nodes_ = self._in_unit_of_y(self._nodes)
+        self.y_nodes_ = self._target.restore(self._nodes)
 
     def _fit_y(self, y: Array, weights: Array | None) -> Array:
         """Decompose the kernel of y, and return the coordinates of the training targets."""
-        self._location = float(np.average(y, weights=weights))
-        spread = float(np.average((y - self._location) ** 2, weights=weights))
-        self._scale = np.sqrt(spread) if spread > 0 else 1.0
-        points = self._y_points(y)
+        points = Points(y[:, None], "vectors")
         kernel = fit_kernel(as_kernel(self.y_kernel), points, weights)
         with suppress_warnings(IdentifiabilityWarning):
             self._y_spectrum = decompose(
@@ -231,12 +212,9 @@ class JointMixtureDensity(RegressorMixin, KernelMixture):  # type: ignore[misc]
         self._node_coordinates = self._y_coordinates(self._nodes)
         return self._y_coordinates(y)[0]
 
-    def _y_points(self, y: Array) -> Points:
-        return Points(((y - self._location) / self._scale)[:, None], "vectors")
-
     def _y_coordinates(self, y: Array) -> tuple[Array, Array]:
         """Return coordinates of targets in units of √k_y(y, y), and their residuals."""
-        points = self._y_points(y)
+        points = Points(y[:, None], "vectors")
         T = self._y_spectrum.project(points)[:, : self._y_rank]
         norms = self._y_spectrum.squared_norms(points)
         unit = self._y_spectrum.trace / self._y_spectrum.total_weight
@@ -274,15 +252,12 @@ class JointMixtureDensity(RegressorMixin, KernelMixture):  # type: ignore[misc]
         return np.asarray(logsumexp(terms, axis=0))
 
     def _log_probabilities_given(self, X: Any) -> Array:
-        points = self._validate_new(X)
-        Z, residuals = self._coordinates(points)
-        given = condition(self.mixture_, Z / self._unit, residuals / self._unit**2)
-        return self._log_probabilities(self.mixture_, given)
+        return self._log_probabilities(self.mixture_, self._given(X))
 
     def _log_width(self) -> float:
         """Return the logarithm of the width of a cell in the unit of y."""
         width = (self._edges[-1] - self._edges[0]) / _N_NODES
-        return float(np.log(width) + self._exponent * np.log(2))
+        return float(np.log(width) + self._target.log_factor)
 
     def _distribution(self, logs: Array, y: Array) -> Array:
         """Return ``P(Y ≤ y_i | x_i)``."""
@@ -299,8 +274,7 @@ class JointMixtureDensity(RegressorMixin, KernelMixture):  # type: ignore[misc]
     def log_density(self, X: Any, y: Any) -> Array:
         """Return ``log p(y_i | x_i)``, of shape (m,); constant within the cells of ``y_nodes_``."""
         logs = self._log_probabilities_given(X)
-        with np.errstate(over="ignore"):  # a distant y is outside of the range
-            targets = self._in_unit(numeric_targets(y, len(logs)))
+        targets = self._target.standardize(numeric_targets(y, len(logs)))
         return self._in_cells(logs, targets) - self._log_width()
 
     def pdf(self, X: Any) -> Array:
@@ -310,7 +284,7 @@ class JointMixtureDensity(RegressorMixin, KernelMixture):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Array:
         """Return the means of y given x."""
-        return self._in_unit_of_y(np.exp(self._log_probabilities_given(X)) @ self._nodes)
+        return self._target.restore(np.exp(self._log_probabilities_given(X)) @ self._nodes)
 
     def predict_quantiles(self, X: Any, levels: Any) -> Array:
         """Return quantiles of y given x, of shape (m, len(levels)).
@@ -343,7 +317,7 @@ class JointMixtureDensity(RegressorMixin, KernelMixture):  # type: ignore[misc]
     def _quantiles(self, X: Any, levels: Any) -> Array:
         cumulative = _cumulative(np.exp(self._log_probabilities_given(X)))
         found = [np.interp(levels, row, self._edges) for row in cumulative]
-        return self._in_unit_of_y(np.array(found))
+        return self._target.restore(np.array(found))
 
 
 def _cumulative(p: Array) -> Array:

@@ -24,61 +24,71 @@ from mercer.mixture.conditional_mixture import (
 )
 from mercer.mixture.gaussian_mixture import leave_each_out
 from mercer.utils.estimators import all_or_nothing
-from mercer.utils.targets import class_labels, encode_classes, numeric_targets, unit_exponent
+from mercer.utils.targets import TargetScale, class_labels, encode_classes, numeric_targets
 from mercer.utils.types import Array
 
-__all__ = ["JointMixtureClassifier", "JointMixtureRegressor"]
+__all__ = ["JointMixture", "JointMixtureClassifier", "JointMixtureRegressor"]
 
 
-def _fit_joint(
-    model: KernelMixture, sample: Sample, T: Array, held_out: Callable[..., float]
-) -> float:
-    """Fit to the kernel coordinates of x and the coordinates T of y.
+class JointMixture(KernelMixture):
+    """A mixture of the kernel coordinates of x and the coordinates of y."""
 
-    ``held_out`` returns the mean leave-one-out log-likelihood of y given x.
+    _alpha_rules: ClassVar[tuple[str, ...]] = ("auto",)
+    _max_rank: ClassVar[int] = 300
 
-    Returns the unit by which the coordinates of x are divided: those of y have unit scale, so those
-    of x get it too, whatever that of k is.
-    """
-    Z, weights = model._fit_coordinates(sample), sample.multiplicities
-    total = sample.sample_size
-    residuals = model._training_residuals(Z, sample.passes)
-    unit = float(np.sqrt(total_squared_norm(sample) / total))
-    Z, residuals = Z / unit, residuals / unit**2
-    joined = np.hstack([Z, T])
-    outside = model._residual_variance(residuals, sample)
+    _unit: float
 
-    def likelihood(alpha: float) -> float:
-        run = model._run_em(joined, sample, alpha)
-        prior = (alpha, model.beta)
-        variances = None if outside is None else outside.without_each(residuals, weights, *prior)
-        refits = partial(
-            leave_each_out,
-            weights=weights,
-            responsibilities=run.responsibilities,
-            alpha=alpha,
-            beta=model.beta,
-            residual_variances=variances,
-        )
-        return held_out(Z, T, residuals, weights, refits)
+    def _scaled_coordinates(self, sample: Sample, scale: float = 1.0) -> tuple[Array, Array]:
+        """Return the coordinates of x and their residuals, divided by a unit.
 
-    if not isinstance(model.alpha, str):
-        alpha = float(model.alpha)
-    elif len(Z) < 3:
-        alpha = 0.01 * total  # too few rows for cross-validation
-    else:
-        alpha = maximize_alpha(likelihood, 1e-5 * total, total)
-    model._fit_em(joined, sample, alpha, residuals)
-    return unit
+        The coordinates of y have unit scale, so those of x get the given one, whatever that of k.
+        """
+        Z = self._fit_coordinates(sample)
+        residuals = self._training_residuals(Z, sample.passes)
+        self._unit = float(np.sqrt(total_squared_norm(sample) / sample.sample_size)) / scale
+        return Z / self._unit, residuals / self._unit**2
+
+    def _fit_joint(self, sample: Sample, T: Array, held_out: Callable[..., float]) -> None:
+        """Fit to the kernel coordinates of x and the coordinates T of y.
+
+        ``held_out`` returns the mean leave-one-out log-likelihood of y given x.
+        """
+        Z, residuals = self._scaled_coordinates(sample)
+        weights, total = sample.multiplicities, sample.sample_size
+        joined = np.hstack([Z, T])
+        outside = self._residual_variance(residuals, sample)
+
+        def likelihood(alpha: float) -> float:
+            run = self._run_em(joined, sample, alpha)
+            prior = (alpha, self.beta)
+            variances = (
+                None if outside is None else outside.without_each(residuals, weights, *prior)
+            )
+            refits = partial(
+                leave_each_out,
+                weights=weights,
+                responsibilities=run.responsibilities,
+                alpha=alpha,
+                beta=self.beta,
+                residual_variances=variances,
+            )
+            return held_out(Z, T, residuals, weights, refits)
+
+        if not isinstance(self.alpha, str):
+            alpha = float(self.alpha)
+        elif len(Z) < 3:
+            alpha = 0.01 * total  # too few rows for cross-validation
+        else:
+            alpha = maximize_alpha(likelihood, 1e-5 * total, total)
+        self._fit_em(joined, sample, alpha, residuals)
+
+    def _given(self, X: Any) -> Conditional:
+        """Return the distribution of the coordinates of y given X."""
+        Z, residuals = self._coordinates(self._validate_new(X))
+        return condition(self.mixture_, Z / self._unit, residuals / self._unit**2)
 
 
-def _given(model: JointMixtureClassifier | JointMixtureRegressor, X: Any) -> Conditional:
-    """Return the distribution of the coordinates of y given X."""
-    Z, residuals = model._coordinates(model._validate_new(X))
-    return condition(model.mixture_, Z / model._unit, residuals / model._unit**2)
-
-
-class JointMixtureClassifier(ClassifierMixin, KernelMixture):  # type: ignore[misc]
+class JointMixtureClassifier(ClassifierMixin, JointMixture):  # type: ignore[misc]
     r"""Classifier from a Gaussian mixture of points and classes.
 
     A class is a vertex :math:`t_c` of a simplex (the features of the kernel that is 1 for equal and
@@ -120,9 +130,6 @@ class JointMixtureClassifier(ClassifierMixin, KernelMixture):  # type: ignore[mi
     True
     """
 
-    _alpha_rules: ClassVar[tuple[str, ...]] = ("auto",)
-    _max_rank: ClassVar[int] = 300
-
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the mixture of X and y.
@@ -137,7 +144,7 @@ class JointMixtureClassifier(ClassifierMixin, KernelMixture):  # type: ignore[mi
         sample, used = self._validate_with_rows(X, sample_weight)
         self._check_parameters(sample.points.n)
         self.classes_, codes = encode_classes(class_labels(y, len(used))[used])
-        self._unit = _fit_joint(self, sample, self._vertices()[codes], self._leave_one_out)
+        self._fit_joint(sample, self._vertices()[codes], self._leave_one_out)
         return self
 
     def _vertices(self) -> Array:
@@ -147,8 +154,7 @@ class JointMixtureClassifier(ClassifierMixin, KernelMixture):  # type: ignore[mi
         return held_out_class_likelihood(Z, T.argmax(axis=1), self._vertices(), *fit)
 
     def _log_probabilities(self, X: Any) -> Array:
-        given = _given(self, X)
-        return given.log_choice(self._vertices())
+        return self._given(X).log_choice(self._vertices())
 
     def predict_proba(self, X: Any) -> Array:
         """Return class probabilities, of shape (m, n_classes)."""
@@ -160,7 +166,7 @@ class JointMixtureClassifier(ClassifierMixin, KernelMixture):  # type: ignore[mi
         return self.classes_[np.argmax(log_probabilities, axis=1)]
 
 
-class JointMixtureRegressor(RegressorMixin, KernelMixture):  # type: ignore[misc]
+class JointMixtureRegressor(RegressorMixin, JointMixture):  # type: ignore[misc]
     r"""Regressor from a Gaussian mixture of points and targets.
 
     The mixture is fitted to kernel coordinates and standardized targets jointly. Given x, y follows
@@ -201,9 +207,6 @@ class JointMixtureRegressor(RegressorMixin, KernelMixture):  # type: ignore[misc
     True
     """
 
-    _alpha_rules: ClassVar[tuple[str, ...]] = ("auto",)
-    _max_rank: ClassVar[int] = 300
-
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the mixture of X and y.
@@ -219,39 +222,30 @@ class JointMixtureRegressor(RegressorMixin, KernelMixture):  # type: ignore[misc
         targets = numeric_targets(y, len(used))
         self._is_vector = targets.ndim == 1
         columns = targets.reshape(len(targets), -1)[used]
-        # squares of y overflow or underflow in some units of y, so y is divided by a power of two
-        exponents = unit_exponent(columns, axis=0)
-        columns = np.ldexp(columns, -exponents)
-        location = np.average(columns, axis=0, weights=sample.weights)
-        spread = np.average((columns - location) ** 2, axis=0, weights=sample.weights)
-        scale = np.where(spread > 0, np.sqrt(spread), 1.0)
-        self._location, self._scale = np.ldexp(location, exponents), np.ldexp(scale, exponents)
-        standardized = (columns - location) / scale
-        self._unit = _fit_joint(self, sample, standardized, held_out_likelihood)
+        self._target = TargetScale.of(columns, sample.weights)
+        self._fit_joint(sample, self._target.standardize(columns), held_out_likelihood)
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Return the means of y given x, and their standard deviations if ``return_std``."""
-        given = _given(self, X)
-        means = self._location + self._scale * given.mean()
+        given = self._given(X)
+        means = self._shaped(self._target.restore(given.mean()))
         if not return_std:
-            return self._shaped(means)
-        return self._shaped(means), self._shaped(self._scale * np.sqrt(given.variance()))
+            return means
+        return means, self._shaped(self._target.restore_deviation(np.sqrt(given.variance())))
 
     def log_density(self, X: Any, y: Any) -> Array:
         """Return ``log p(y_i | x_i)``, of shape (m,); the density is normalized over all y."""
-        given = _given(self, X)
+        given = self._given(X)
         targets = numeric_targets(y, len(given.means))
-        columns = targets.reshape(len(targets), -1)
-        if columns.shape[1] != len(self._scale):
+        columns, n_targets = targets.reshape(len(targets), -1), given.means.shape[2]
+        if columns.shape[1] != n_targets:
             raise ValueError(
-                f"y has {columns.shape[1]} columns, but the model was fitted to {len(self._scale)}."
+                f"y has {columns.shape[1]} columns, but the model was fitted to {n_targets}."
             )
-        exponents = unit_exponent(np.array([self._location, self._scale]), axis=0)
-        location, scale = np.ldexp(self._location, -exponents), np.ldexp(self._scale, -exponents)
         with np.errstate(over="ignore"):  # the density of a distant y is 0
-            logs = given.log_density((np.ldexp(columns, -exponents) - location) / scale)
-        return np.asarray(logs - np.log(self._scale).sum())
+            logs = given.log_density(self._target.standardize(columns))
+        return np.asarray(logs - self._target.log_factor)
 
     def _shaped(self, values: Array) -> Array:
         return values[:, 0] if self._is_vector else values

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import assert_all_finite, check_array
@@ -15,6 +16,7 @@ from mercer.utils.row_passes import RowPasses
 from mercer.utils.types import Array
 
 __all__ = [
+    "TargetScale",
     "class_labels",
     "encode_classes",
     "encode_lazy_classes",
@@ -38,6 +40,43 @@ def unit_exponent(values: Array, axis: int | None = None) -> Array:
     not; ``np.ldexp(values, -e)`` divides.
     """
     return np.asarray(np.frexp(np.abs(values).max(axis=axis))[1] - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class TargetScale:
+    """Location and scale of each column of targets, in units that are powers of two."""
+
+    exponents: Array  # e: location and scale are those of targets divided by 2^e
+    location: Array
+    scale: Array
+
+    @classmethod
+    def of(cls, targets: Array, weights: Array | None) -> Self:
+        """Return weighted means and standard deviations; 2^e where the targets are equal."""
+        exponents = unit_exponent(targets, axis=0)
+        units = np.ldexp(targets, -exponents)
+        location = np.average(units, axis=0, weights=weights)
+        spread = np.average((units - location) ** 2, axis=0, weights=weights)
+        return cls(exponents, location, np.where(spread > 0, np.sqrt(spread), 1.0))
+
+    def standardize(self, targets: Array) -> Array:
+        """Return targets with mean 0 and standard deviation 1; distant ones may be infinite."""
+        with np.errstate(over="ignore"):
+            return np.asarray((np.ldexp(targets, -self.exponents) - self.location) / self.scale)
+
+    def restore(self, values: Array) -> Array:
+        """Return targets from standardized ones."""
+        with np.errstate(over="ignore"):  # beyond the largest number
+            return np.asarray(np.ldexp(self.location + self.scale * values, self.exponents))
+
+    def restore_deviation(self, values: Array) -> Array:
+        """Return standard deviations of targets from those of standardized ones."""
+        return np.asarray(np.ldexp(self.scale * values, self.exponents))
+
+    @property
+    def log_factor(self) -> float:
+        """Logarithm of the volume by which densities of standardized targets are divided."""
+        return float(np.sum(np.log(self.scale) + np.multiply(self.exponents, np.log(2))))
 
 
 def class_labels(y: Any, n: int) -> Array:
