@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from mercer.kernels import Gaussian, Polynomial
+from mercer.mixture.feature_space import dual_parameters
 from mercer.mixture.gaussian_mixture import expectation, fit_mixture, maximization
 from papers.comparison import Row, Table
 from papers.types import Array
@@ -43,19 +44,16 @@ class KernelizedEM:
         """Return the responsibilities after one iteration."""
         K, N = self.K, len(self.K)
         logs = np.empty_like(responsibilities)
-        for m, p in enumerate(responsibilities.T):
-            n = p.sum()
-            a = p / n  # (8)
-            epsilon = self.alpha / (n + self.beta)
-            differences = np.eye(N) - a[:, None]  # columns e_i - a
-            B = differences @ np.diag(p) @ differences.T / (n + self.beta)  # (9)
+        parameters = dual_parameters(responsibilities, self.alpha, self.beta)  # (8), (9)
+        for m, (a, B, epsilon) in enumerate(zip(*parameters, strict=True)):
             inner = epsilon * K + K @ B @ K  # V'ΣV, of the rank of K
             small = self.vectors.T @ inner @ self.vectors
             inverse = self.vectors @ np.linalg.inv(small) @ self.vectors.T
             D = K - (K @ a)[:, None]  # columns k_i - K a
             squared = np.einsum("ji,jk,ki->i", D, inverse, D)  # (4)
             determinant = np.linalg.slogdet(small)[1] - np.log(self.values).sum()
-            logs[:, m] = np.log(n / N) - determinant / 2 - squared / 2  # (5), (7)
+            rho = responsibilities[:, m].sum() / N  # (7)
+            logs[:, m] = np.log(rho) - determinant / 2 - squared / 2  # (5)
         fractions = np.exp(logs - logs.max(axis=1, keepdims=True))
         return np.asarray(fractions / fractions.sum(axis=1, keepdims=True))
 
