@@ -321,3 +321,12 @@ def test_single_precision_with_many_landmarks_stays_accurate(X, seed):
     assert np.isfinite(eca.transform(single)).all()
     assert_allclose(eca.eigenvalues_, dense.eigenvalues_, atol=1e-3)
     assert_allclose(eca.transform(single), dense.transform(single), atol=1e-3)
+
+
+def test_weighted_sums_of_features_equal_products_with_them():
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    points, weights = Points(X), np.random.default_rng(1).random((4, 300))
+    features = choose_landmarks(
+        Gaussian(1.0), points, None, 40, tolerance=0.0, random_state=0, memory=10**9
+    )
+    assert_allclose(features.weighted_sums(points, weights), weights @ features(X), rtol=1e-9)

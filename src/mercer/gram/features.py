@@ -68,6 +68,11 @@ class FeatureMap(ABC):
         """Return the moments of the features from :meth:`raw_moments`."""
         return raw
 
+    def weighted_sums(self, points: Points, weights: Array) -> Array:
+        """Return ``Σ_x w_x φ(x)`` for every row of weights."""
+        parts = [weights[:, rows] @ self(chunk) for rows, chunk in points.chunks(_CHUNK_ROWS)]
+        return np.asarray(sum(parts))
+
     def project(self, points: Points, directions: Array) -> Array:
         """Return ``φ(x)' directions`` for every point."""
         parts = [self(chunk) @ directions for _, chunk in points.chunks(_CHUNK_ROWS)]
@@ -361,6 +366,4 @@ def _feature_sums(
     features: FeatureMap, count: int, points: Points, weights: Array | None, labels: Array
 ) -> Array:
     members = (labels == np.arange(count)[:, None]).astype(np.float64)
-    members = members if weights is None else members * weights
-    parts = [members[:, rows] @ features(x) for rows, x in points.chunks(_CHUNK_ROWS)]
-    return np.asarray(sum(parts))
+    return features.weighted_sums(points, members if weights is None else members * weights)

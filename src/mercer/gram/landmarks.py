@@ -55,13 +55,13 @@ def choose_landmarks(
 ) -> LandmarkFeatures:
     """Choose at most ``count`` landmarks among the points.
 
-    Pivots are chosen among at most 100 rows per landmark, or fewer if the ``memory`` for the factor
+    Pivots are chosen among at most 20 rows per landmark, or fewer if the ``memory`` for the factor
     is limited. If there are more rows, a subsample is used: more rows cost time and change little.
     Rows are drawn with probability proportional to the weighted diagonal, until the unexplained
     fraction of the trace falls below the tolerance.
     """
     rng = np.random.default_rng(random_state)
-    max_rows = min(memory // (points.dtype.itemsize * count), 100 * count)
+    max_rows = min(memory // (points.dtype.itemsize * count), 20 * count)
     max_rows = max(max_rows, _MIN_ROWS_PER_LANDMARK * count)
     tolerance = max(tolerance, 10 * float(np.finfo(points.dtype).eps))
     rows: Array | slice = slice(None)
@@ -207,6 +207,11 @@ class LandmarkFeatures(FeatureMap):
         inverse, _ = dpotri(self.factor, lower=1)
         inverse = np.tril(inverse) + np.tril(inverse, -1).T
         return float(np.finfo(np.float64).eps * np.linalg.norm(inverse * sums))
+
+    def weighted_sums(self, points: Points, weights: Array) -> Array:
+        """Return sums of features, with the triangular solve applied to the few sums."""
+        sums = cross_product(self.kernel, self.landmarks, points, weights.T)
+        return solve_triangular(self.factor, sums, lower=True).T
 
     def project(self, points: Points, directions: Array) -> Array:
         """Return the projections, with the triangular solve applied to the few directions."""
