@@ -291,15 +291,8 @@ def test_formulas_are_converted_to_mathml():
 
 # --- finding a page -------------------------------------------------------------------------------
 
-GUIDES = [
-    "embedding",
-    "clustering",
-    "classification",
-    "mixtures",
-    "any-data",
-    "big-data",
-    "entropy",
-]
+GUIDES = ["clustering", "mixtures", "any-data", "big-data"]
+GUIDES_OF_FIVE_PARTS = ["embedding", "classification", "monitoring", "diversity", "entropy"]
 
 
 def load_keywords():
@@ -368,6 +361,19 @@ def test_guides_have_the_same_sections(page):
     wanted = ["Pitfalls", "Complexity", "References"]
     assert [name for name in sections if name in wanted] == wanted
     assert any(name.startswith("Parameters") for name in sections)
+
+
+@pytest.mark.parametrize("page", GUIDES_OF_FIVE_PARTS)
+def test_guides_begin_with_an_example_and_a_picture(page):
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    first, *others = re.split(r"^## ", text, flags=re.MULTILINE)
+    titles = [part.split("\n")[0] for part in others]
+    wanted = ["What users ask next", "Choices that matter", "What goes wrong", "Further reading"]
+    assert titles == wanted
+    assert "```python" in first
+    assert "![" in first
+    assert "| question | call |" in others[0]
+    assert len(text.split()) <= 1200
 
 
 def test_front_page_uses_no_private_symbols():

@@ -13,8 +13,11 @@ _DRAWS = re.compile(r"plt\.(subplots|figure)\(|Display\.from_\w+\(")
 
 
 def test_gallery_has_examples_and_header():
-    assert len(SCRIPTS) >= 15
-    assert (GALLERY / "GALLERY_HEADER.rst").read_text(encoding="utf-8").startswith("Gallery\n====")
+    header = (GALLERY / "GALLERY_HEADER.rst").read_text(encoding="utf-8")
+    assert header.startswith("Gallery\n====")
+    assert 15 <= len(SCRIPTS) <= 24
+    reasons = re.findall(r"``(plot_\w+)``", header)
+    assert sorted(reasons) == [script.stem for script in SCRIPTS], "give a reason for each example"
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)

@@ -1,4 +1,4 @@
-"""Tutorials show the figures that their code saves (tests/test_docs.py runs the code)."""
+"""Pages show the figures that their code saves (tests/test_docs.py runs the code)."""
 
 import re
 from pathlib import Path
@@ -8,6 +8,9 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "tutorials"
 PAGES = [page for page in sorted(FOLDER.glob("*.md")) if page.stem != "index"]
+GUIDES = [
+    page for page in sorted((ROOT / "docs").glob("*.md")) if "savefig(" in page.read_text("utf-8")
+]
 FIGURES = ROOT / "docs" / "images" / "tutorials"
 
 
@@ -20,7 +23,7 @@ def shown_figures(page):
     return {link: text for text, link in links}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [*PAGES, *GUIDES], ids=lambda page: page.stem)
 def test_shown_figures_are_saved_by_the_code(page):
     files = {(page.parent / link).resolve() for link in shown_figures(page)}
     assert {file.name for file in files} == saved_figures(page), "save and show the same figures"
@@ -31,7 +34,9 @@ def test_shown_figures_are_saved_by_the_code(page):
 
 
 def test_no_unused_figures():
-    assert {p.name for p in FIGURES.iterdir()} == set().union(*map(saved_figures, PAGES))
+    assert {p.name for p in FIGURES.iterdir()} == set().union(
+        *map(saved_figures, [*PAGES, *GUIDES])
+    )
 
 
 def test_index_lists_every_page():

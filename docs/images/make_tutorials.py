@@ -1,4 +1,4 @@
-"""Draw the figures of the tutorials: ``.venv/bin/python docs/images/make_tutorials.py [page …]``.
+"""Draw the figures of pages: ``.venv/bin/python docs/images/make_tutorials.py [page …]``.
 
 The code blocks of a page are run in a temporary folder, and the figures that they save are copied
 to ``tutorials/``.
@@ -15,7 +15,7 @@ from pathlib import Path
 from PIL import Image
 
 os.environ["MPLBACKEND"] = "Agg"
-PAGES = Path(__file__).parents[1] / "tutorials"
+DOCS = Path(__file__).parents[1]  # guides, and tutorials in a folder
 PICTURES = Path(__file__).with_name("tutorials")
 MAX_BYTES = 100_000
 
@@ -42,8 +42,9 @@ def copy(picture, place):
 
 def main(names):
     """Draw the figures of the pages with these names, or of all pages with figures."""
-    drawing = [p for p in sorted(PAGES.glob("*.md")) if "savefig(" in p.read_text(encoding="utf-8")]
-    pages = [PAGES / f"{name}.md" for name in names] or drawing
+    pages = [*sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("tutorials/*.md"))]
+    pages = [p for p in pages if "savefig(" in p.read_text(encoding="utf-8")]
+    pages = [p for p in pages if not names or p.stem in names]
     PICTURES.mkdir(exist_ok=True)
     for page in pages:
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):

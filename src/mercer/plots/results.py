@@ -111,7 +111,8 @@ class DiversityDisplay:
 
     The first panel shows whether the scores have converged: mean scores of subsamples, the score of
     all rows, and the bias-corrected estimate with its confidence interval at the right edge. The
-    second panel shows the share of the information potential of each mode.
+    second panel shows the eigenvalues of the modes, or their shares of the information potential if
+    modes are ordered by entropy term.
 
     Parameters
     ----------
@@ -194,17 +195,18 @@ class DiversityDisplay:
         )
 
     def _plot_modes(self, ax: Any) -> None:
-        shares = [mode.share for mode in self.result.modes]
+        values = [mode.eigenvalue for mode in self.result.modes]
+        by_term = any(a < b for a, b in pairwise(values))
+        shares = [mode.share for mode in self.result.modes] if by_term else values
         # not a color of the orders above
         ax.bar(np.arange(1, len(shares) + 1), shares, color=MUTED)
         if min(shares) < max(shares) / 30:
             ax.set_yscale("log")
             ax.set_ylim(top=1)
         ax.yaxis.set_major_formatter(lambda share, _: f"{100 * share:g} %")
-        by_term = all(a >= b for a, b in pairwise(shares))
         ax.set_xlabel("mode, by entropy term" if by_term else "mode, by eigenvalue")
         ax.xaxis.get_major_locator().set_params(integer=True, nbins=12)
-        ax.set_ylabel("share of V")
+        ax.set_ylabel("share of V" if by_term else "eigenvalue")
 
 
 class DependenceDisplay:

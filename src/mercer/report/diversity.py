@@ -43,15 +43,15 @@ def diversity_page(
     figure = Figure(
         svg(
             "scores",
-            "Scores of subsamples and of all rows, over the number of rows, and the share of the "
-            "information potential of each mode.",
+            "Scores of subsamples and of all rows, over the number of rows, and eigenvalues or "
+            "shares of the information potential of the modes.",
             (6.6, 2.6 * panels),
             lambda drawn: DiversityDisplay.from_result(
                 result, axes=drawn.subplots(panels, 1, squeeze=False)[:, 0]
             ),
         ),
         "Scores over the number of rows: a curve that still rises at the right has not converged."
-        + (" Bars: share of the information potential V of each mode." if result.modes else ""),
+        + (" Bars: the modes, by eigenvalue or by share of V." if result.modes else ""),
         "wide",
     )
     modes = [
