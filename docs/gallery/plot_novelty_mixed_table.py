@@ -2,9 +2,9 @@
 Which rows of a mixed table are unusual?
 ========================================
 
-Those far from a Gaussian model in feature space. The method needs only a kernel for rows, so
-numbers, categories and missing values are allowed. Rows whose values are each common but form an
-unusual combination are found too.
+Those whose cells do not fit together, and those far from all others. Numbers, categories and
+missing values are allowed. Rows whose values are each common but form an unusual combination are
+found, with the cell and the value that was expected there.
 """
 
 import matplotlib.pyplot as plt
@@ -35,7 +35,7 @@ train = orders(400, rng)
 for column in ("kind", "log kg", "log price"):
     train.loc[rng.random(len(train)) < 0.05, column] = np.nan
 
-novelty = KernelNovelty(statistic="mixture", false_alarm_rate=0.02).fit(train)
+novelty = KernelNovelty(false_alarm_rate=0.02).fit(train)
 
 # %%
 # New orders: 200 normal ones, and four with an unusual combination of common values.
@@ -86,6 +86,12 @@ plt.show()
 
 print(f"outliers: {false_alarms} of 200 normal orders,")
 print(f"{int((unusual_scores < 0).sum())} of 4 unusual ones")
+
+# %%
+# The most unusual cell of each, and what was expected there.
+
+cells = novelty.explain(unusual).groupby("row", sort=False).head(1)
+print(cells[["row", "column", "observed", "expected"]].to_string(index=False))
 
 # %%
 # **Summary:** pass the table and the fraction of normal rows that may be marked to

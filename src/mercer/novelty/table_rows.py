@@ -302,23 +302,24 @@ class TableStatistic:
     def explain(self, points: Points, labels: Array) -> Any:
         r"""Return a data frame of the cells, as described in :meth:`mercer.KernelNovelty.explain`.
 
-        The statistic of a row is divided among its cells in proportion to the squares of their
-        z_j. If these are not unusual, but the row is far from others, it is divided in proportion
-        to :math:`D_j^2 / (D_j + \bar D_j)`, with the mean squared difference D_j from the nearest
-        rows and its mean over training rows: about D_j if it is larger than usual.
+        The statistic of a row is divided among its cells in proportion to :math:`t_j z_j`; z_j
+        alone names a changed cell less often. If the cells are not unusual, but the row is far from
+        others, it is divided in proportion to :math:`D_j^2 / (D_j + \bar D_j)`, with the mean
+        squared difference D_j from the nearest rows and its mean over training rows: about D_j if
+        it is larger than usual.
         """
         kernel = self.conditional.kernel
         features = kernel.features(points.data)
         cells, relative, distances = self._parts(features)
-        heights = _heights(self.columns, distances) ** 2
+        amounts = distances * _heights(self.columns, distances)
         expected = self.conditional.expected(features)
         far = (relative > cells) & (cells < _UNUSUAL)
         if far.any():
             expected[far], differences = self.neighbors.nearest_means(features[far])
             usual = np.maximum(differences + self.typical, np.finfo(float).tiny)
-            heights[far] = differences**2 / usual
-        totals = np.maximum(heights.sum(axis=1), np.finfo(float).tiny)
-        contributions = heights * (np.maximum(cells, relative) / totals)[:, None]
+            amounts[far] = differences**2 / usual
+        totals = np.maximum(amounts.sum(axis=1), np.finfo(float).tiny)
+        contributions = amounts * (np.maximum(cells, relative) / totals)[:, None]
         found = cell_table(kernel, points, labels, expected, contributions)
         basis = np.where(np.repeat(far, len(kernel.blocks)), "nearest rows", "other cells")
         return found.assign(basis=basis)
