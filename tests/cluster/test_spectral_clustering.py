@@ -26,7 +26,6 @@ from mercer.kernels import (
     Neighbors,
     NGram,
     SelfTuning,
-    table_kernel,
 )
 from mercer.solvers import Arpack, Dense, Lanczos
 from tests.cluster.clustering_cases import blobs, same_partition
@@ -121,9 +120,11 @@ def test_costs_are_mean_conductances_on_the_mutual_graph():
         labels[order] = record.labels
         cost = conductances(csr_array(W), labels, 3).mean()
         assert record.cost == pytest.approx(cost, rel=1e-9)
-    best = min(model.path_, key=lambda record: record.cost)
-    assert_array_equal(model.labels_[order], best.labels)
-    assert repr(model.kernel_) == repr(best.kernel)
+    *graphs, compact = model.path_
+    best = min(graphs, key=lambda record: record.cost)
+    chosen = best if compact.cost > 1.5 * best.cost else compact
+    assert_array_equal(model.labels_[order], chosen.labels)
+    assert repr(model.kernel_) == repr(chosen.kernel)
 
 
 # --- labels -------------------------------------------------------------------------------------
@@ -471,30 +472,6 @@ def test_saved_and_pickled_models_predict_the_same(kernel, tmp_path):
         assert_array_equal(copy.labels_, model.labels_)
         assert copy.get_params().keys() == model.get_params().keys()
         assert [record.cost for record in copy.path_] == [record.cost for record in model.path_]
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("given", [False, True], ids=["kernel chosen", "kernel given"])
-@pytest.mark.parametrize("n_clusters", [3, "auto"])
-def test_stored_distances_of_tables_change_nothing(monkeypatch, n_clusters, given):
-    rng = np.random.default_rng(0)
-    group = np.arange(120) % 3
-    frame = pd.DataFrame(
-        {"x": group + 0.2 * rng.normal(size=120), "c": np.array(["a", "b", "c"])[group]}
-    )
-    new = frame.iloc[:20].assign(x=frame["x"][:20] + 0.01)
-    kernel = Neighbors(10, kernel=table_kernel(frame)) if given else "auto"
-    stored = SpectralClustering(n_clusters, kernel=kernel).fit(frame)
-    monkeypatch.setattr("mercer.cluster.graphs._STORED_ROWS", 0)
-    direct = SpectralClustering(n_clusters, kernel=kernel).fit(frame)
-    assert_array_equal(stored.labels_, direct.labels_)
-    assert_array_equal(stored.predict(new), direct.predict(new))
-    assert_allclose([r.cost for r in stored.path_], [r.cost for r in direct.path_])
-    assert stored.kernel_ == direct.kernel_
-    assert_allclose(stored.spectrum_.eigenvalues, direct.spectrum_.eigenvalues)
-    assert_allclose(
-        np.abs(stored.spectrum_.project(new)), np.abs(direct.spectrum_.project(new)), atol=1e-8
-    )
 
 
 def test_two_clusters_of_a_table_with_a_nearly_disconnected_graph():

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array
@@ -24,7 +23,6 @@ from mercer.kernels.neighbors import (
     NeighborPairs,
     Reference,
     spanning_edges,
-    squared_distances_from,
 )
 from mercer.utils.quantiles import weighted_median, weighted_quantile
 from mercer.utils.types import Array
@@ -34,18 +32,18 @@ __all__ = [
     "ClusterRows",
     "Embedding",
     "KernelRecord",
-    "StoredKernel",
     "Voters",
     "candidate_kernels",
     "conductances",
     "embed_rows",
+    "explained_fraction",
+    "kmeans",
     "mutual_graph",
     "unit_rows",
     "voters_of",
 ]
 
 _REFERENCE = 10  # neighbors of the graph on which clusterings are compared, and for densities
-_STORED_ROWS = 5000  # at most 200 MB
 ENTROPY_POOL = 3  # leading components per cluster among which those of largest entropy are chosen
 
 
@@ -56,11 +54,11 @@ class KernelRecord:
     Attributes
     ----------
     kernel : Kernel
-        The fitted kernel.
+        The fitted kernel; ``Linear()`` for k-means.
     n_clusters : int
     cost : float
         Mean conductance of the clusters on the mutual 10-neighbor graph: the normalized cut divided
-        by the number of clusters. Among kernels, the one with the lowest cost is chosen.
+        by the number of clusters.
     labels : int array
         Labels of the rows on which kernels were compared.
 
@@ -102,16 +100,10 @@ class ClusterRows:
         """Return the edges of a minimum spanning tree."""
         return spanning_edges(self.points.data, 15, self.distance)
 
-    def with_stored_distances(self) -> ClusterRows:
-        """Return the indices of the rows, compared by a stored matrix of the distance's kernel.
-
-        Every graph searches neighbors, and kernels of tables and objects are expensive. The rows
-        are returned unchanged if they are vectors or too many.
-        """
-        if self.distance is None or self.matrix is not None or self.n > _STORED_ROWS:
-            return self
-        stored = StoredKernel(np.asarray(self.distance(self.points.data)))
-        return ClusterRows(Points(np.arange(self.n), "objects"), self.weights, stored)
+    def take(self, indices: Array) -> ClusterRows:
+        """Return some of the rows, compared by their coordinates."""
+        weights = None if self.weights is None else self.weights[indices]
+        return ClusterRows(self.points.take(indices), weights, self.distance)
 
     def neighbor_distances(self) -> Array:
         """Return the distance of every row to its tenth neighbor."""
@@ -129,15 +121,6 @@ class Embedding:
     coordinates: Array  # the eigenvectors, each multiplied by its eigenvalue
     weights: Array | None
 
-    def of_rows(self, rows: ClusterRows, kernel: Kernel) -> Embedding:
-        """Return the embedding of the rows themselves, if it was computed for stored distances.
-
-        ``kernel`` is the same kernel, fitted to the rows.
-        """
-        expansion: Any = replace(self.spectrum.expansion, kernel=kernel, points=rows.points)  # type: ignore[type-var]
-        spectrum = replace(self.spectrum, expansion=expansion)
-        return replace(self, kernel=kernel, spectrum=spectrum)
-
     def cluster(self, k: int, components: str = "variance") -> Array:
         """Return labels by k-means on the unit rows of k eigenvectors (Ng, Jordan and Weiss).
 
@@ -151,7 +134,7 @@ class Embedding:
             terms = self.spectrum.entropy_terms[: ENTROPY_POOL * k]
             chosen = np.argsort(-terms, kind="stable")[:k]
         rows = unit_rows(self.coordinates[:, chosen[chosen < self.n_components]])
-        return _kmeans(rows, k, self.weights)
+        return kmeans(rows, k, self.weights)
 
     @property
     def n_components(self) -> int:
@@ -159,54 +142,15 @@ class Embedding:
         return self.coordinates.shape[1]
 
 
-class StoredKernel(Kernel):
-    """A kernel matrix with its distances; points are indices."""
-
-    compares = "objects"
-
-    def __init__(self, values: Array) -> None:
-        self.values = values
-
-    def with_own_parameters(self) -> Self:
-        """Return the kernel itself, which is not changed: copies of the matrix would be slow."""
-        return self
-
-    def matrix(self, X: Any, Y: Any) -> Array:
-        """Return the values of two lists of indices."""
-        return _entries(self.values, X, Y)
-
-    def stored_distances(self, X: Any, Y: Any) -> Array:
-        """Return the squared distances of two lists of indices."""
-        return _entries(self._squares, X, Y)
-
-    @cached_property
-    def _squares(self) -> Array:
-        diagonal = self.values.diagonal()
-        return squared_distances_from(diagonal, diagonal, self.values)
-
-    def diagonal(self, X: Any) -> Array:
-        """Return the values k(x, x)."""
-        return np.asarray(self.values[np.asarray(X), np.asarray(X)])
-
-
-def _entries(matrix: Array, rows: Any, columns: Any) -> Array:
-    """Return rows and columns of a matrix; the matrix itself, which must not change, for all."""
-    everything = np.arange(len(matrix))
-    if np.array_equal(rows, everything) and np.array_equal(columns, everything):
-        return matrix
-    return np.asarray(matrix[np.ix_(np.asarray(rows), np.asarray(columns))])
-
-
-def candidate_kernels(rows: ClusterRows) -> list[Kernel]:
+def candidate_kernels() -> list[Kernel]:
     """Return the kernels that ``kernel="auto"`` compares.
 
     Mutual graphs separate clusters that touch; the other graph does not isolate rows.
     """
-    distance = rows.distance
     return [
-        Neighbors(10, mode="weighted", mutual=True, kernel=distance),
-        Neighbors(20, mode="weighted", mutual=True, kernel=distance),
-        Neighbors(10, kernel=distance),
+        Neighbors(10, mode="weighted", mutual=True),
+        Neighbors(20, mode="weighted", mutual=True),
+        Neighbors(10),
     ]
 
 
@@ -251,7 +195,7 @@ def embed_rows(
     return Embedding(kernel, spectrum, gram.product(spectrum.eigenvectors), rows.weights)
 
 
-def _kmeans(Z: Array, n_clusters: int, weights: Array | None) -> Array:
+def kmeans(Z: Array, n_clusters: int, weights: Array | None) -> Array:
     """Return exactly ``n_clusters`` labels; equal rows are divided in their order if necessary."""
     distinct = min(n_clusters, len(np.unique(Z, axis=0)))
     found = KMeans(distinct, n_init=10, random_state=0, max_iter=100)
@@ -334,6 +278,21 @@ def conductances(graph: Any, labels: Array, count: int) -> Array:
     return np.where(volumes > 0, 1 - inside / np.where(volumes > 0, volumes, 1), 1.0)
 
 
+def explained_fraction(Z: Array, labels: Array, weights: Array | None = None) -> float:
+    """Return the fraction of the variance of coordinates that is between the clusters.
+
+    >>> explained_fraction(np.array([[0.0], [1.0], [4.0], [5.0]]), np.array([0, 0, 1, 1]))
+    0.9411764705882353
+    """
+    masses = np.ones(len(Z)) if weights is None else weights
+    members = csr_array((masses, (labels, np.arange(len(Z)))), shape=(labels.max() + 1, len(Z)))
+    centered = Z - np.average(Z, axis=0, weights=masses)
+    sums, sizes = members @ centered, np.bincount(labels, masses)
+    between = float((sums**2 / np.where(sizes > 0, sizes, 1)[:, None]).sum())
+    total = float(masses @ (centered**2).sum(axis=1))
+    return between / total if total > 0 else 0.0
+
+
 def unit_rows(V: Array) -> Array:
     """Return rows divided by their norms; zero rows are unchanged."""
     norms = np.linalg.norm(V, axis=1, keepdims=True)
@@ -347,11 +306,12 @@ class Voters:
     A vote has the weight ``exp(-d² / r²)``, where r is the distance of the fifth nearest row. A row
     at distance 0 decides alone. For a precomputed kernel all rows vote, with their kernel values.
     Rows are noise if their distance to the tenth neighbor, relative to the median of their cluster,
-    exceeds ``largest_ratio``.
+    exceeds ``largest_ratio``. Rows with the label ``n_clusters`` are isolated.
     """
 
     points: Points
     labels: Array
+    n_clusters: int
     distance: Kernel | None  # fitted kernel that induces it; None for the Euclidean distance
     weights: Array
     medians: Array | None = None  # None if no row is noise
@@ -362,7 +322,7 @@ class Voters:
         labels = self._from_kernel(points) if points.kind == "gram" else self._nearest(points)
         if self.medians is not None:
             labels[self.ratios(points, labels) > self.largest_ratio] = -1
-        return labels
+        return np.where(labels < self.n_clusters, labels, -1)
 
     def ratios(self, points: Points, labels: Array) -> Array:
         """Return distances to the tenth neighbor relative to the median of the cluster."""
@@ -377,7 +337,7 @@ class Voters:
 
     def _nearest(self, points: Points) -> Array:
         reference = Reference(self.points.data, self.weights)
-        n_clusters, count = int(self.labels.max()) + 1, min(5, self.points.n)
+        n_labels, count = int(self.labels.max()) + 1, min(5, self.points.n)
         labels = np.empty(points.n, dtype=self.labels.dtype)
         for rows, squares, columns in reference.nearest(
             points.data, np.arange(points.n), count, self.distance
@@ -390,17 +350,17 @@ class Voters:
             votes = np.exp(-squares / np.where(radii > 0, radii, 1))
             exact = squares == 0
             votes = np.where(exact.any(axis=1, keepdims=True), exact, votes)
-            totals = np.zeros((len(rows), n_clusters))
+            totals = np.zeros((len(rows), n_labels))
             at = np.arange(len(rows))[:, None]
             np.add.at(totals, (at, self.labels[columns]), votes)
             labels[rows] = totals.argmax(axis=1)
         return labels
 
 
-def voters_of(rows: ClusterRows, labels: Array, noise: float) -> Voters:
+def voters_of(rows: ClusterRows, labels: Array, n_clusters: int, noise: float) -> Voters:
     """Return the voters of labeled rows; ``noise`` is the fraction of the rows labeled -1."""
     weights = np.ones(rows.n) if rows.weights is None else rows.weights
-    voters = Voters(rows.points, labels, rows.distance, weights)
+    voters = Voters(rows.points, labels, n_clusters, rows.distance, weights)
     if noise == 0:
         return voters
     if rows.matrix is not None:
@@ -417,4 +377,4 @@ def voters_of(rows: ClusterRows, labels: Array, noise: float) -> Voters:
     )
     ratios = distances / medians[labels]
     limit = float(weighted_quantile(ratios, weights, 1 - noise))
-    return Voters(rows.points, labels, rows.distance, weights, medians, limit)
+    return replace(voters, medians=medians, largest_ratio=limit)

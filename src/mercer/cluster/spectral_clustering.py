@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import ClusterMixin
+from sklearn.metrics import adjusted_rand_score
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.bandwidth import fit_kernel
-from mercer.cluster.cluster_number import COULD_NOT_TELL, choose_number
+from mercer.cluster.cluster_number import (
+    COULD_NOT_TELL,
+    ClusterNumber,
+    choose_number,
+    choose_table_number,
+)
 from mercer.cluster.graphs import (
     ENTROPY_POOL,
     ClusterRows,
     Embedding,
     KernelRecord,
-    StoredKernel,
     Voters,
     candidate_kernels,
     conductances,
     embed_rows,
+    explained_fraction,
+    kmeans,
     mutual_graph,
     voters_of,
 )
+from mercer.cluster.table_coordinates import TableAssignment, TableCoordinates
+from mercer.data.dask import passes_for
 from mercer.data.points import (
     Points,
     Sample,
@@ -35,17 +46,26 @@ from mercer.data.points import (
 )
 from mercer.data.subsampling import random_rows, select_representatives
 from mercer.decomposition.base import KernelEstimator, own_points
-from mercer.errors import IdentifiabilityWarning, suppress_warnings, warn
+from mercer.eigen.decompose import Spectrum
+from mercer.errors import (
+    ColumnWarning,
+    ConvergenceError,
+    IdentifiabilityWarning,
+    suppress_warnings,
+    warn,
+)
 from mercer.kernels import (
     Gaussian,
     Kernel,
+    Linear,
     Neighbors,
     SelfTuning,
     Stationary,
+    Table,
     as_kernel,
-    table_kernel,
 )
 from mercer.kernels.neighbors import NeighborPairs
+from mercer.solvers import Arpack, Dense
 from mercer.tables import Preparation
 from mercer.utils.estimators import all_or_nothing
 from mercer.utils.frames import as_frame, is_mixed_table
@@ -55,6 +75,14 @@ from mercer.utils.types import Array
 from mercer.utils.validation import check_choice, check_integer, check_real, warn_if_heavy
 from mercer.utils.weights import multiplicities
 
+#: The cut of compact clusters, relative to that of the best graph, that shows a gap.
+_CLEAR_GAP = 1.5
+_MOST_EXPLAINED = 0.9  # of the variance that compact clusters explain
+_MOST_FOLLOWED = 5  # columns
+_MOST_ATTEMPTS = 5  # without isolated rows
+_TABLE_ROWS = 20_000
+_DENSE_ROWS = 5000
+
 __all__ = ["KernelRecord", "SpectralClustering", "describe_kernel", "table_clustering"]
 
 
@@ -63,20 +91,19 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
 
     The rows of the k leading eigenvectors of :math:`D^{-1/2} K D^{-1/2}` are normalized and
     clustered by k-means (Ng, Jordan and Weiss). K is a kernel matrix without its diagonal and D the
-    diagonal matrix of its row sums. With ``kernel="auto"`` three neighbor graphs are tried on at
-    most 2000 rows (``max_rows``), and the clustering with the lowest normalized cut on the mutual
-    10-neighbor graph is chosen.
+    diagonal matrix of its row sums. With ``kernel="auto"`` three neighbor graphs and k-means are
+    compared on at most 2000 rows (``max_rows``). The graph with the lowest normalized cut on the
+    mutual 10-neighbor graph is chosen, unless the cut of k-means is at most 1.5 times as large:
+    then there are no gaps that contradict compact clusters.
 
     Parameters
     ----------
     n_clusters : int or "auto"
         "auto" chooses the number of clusters, which may be 1 (see the notes).
     kernel : "auto", str or Kernel
-        "auto" compares weighted mutual neighbor graphs with 10 and 20 neighbors, and the
-        10-neighbor graph. A kernel object such as ``SelfTuning(7)``, ``Neighbors(10)`` or
-        ``Gaussian(1.0)`` is used as it is; its values must not be negative. Data frames with
-        columns that are not numbers, or with missing values, are compared by
-        :func:`~mercer.kernels.table_kernel` if the kernel is "auto".
+        "auto" compares weighted mutual neighbor graphs with 10 and 20 neighbors, the 10-neighbor
+        graph, and k-means. A kernel object such as ``SelfTuning(7)``, ``Neighbors(10)`` or
+        ``Gaussian(1.0)`` is used as it is; its values must not be negative.
     components : {"variance", "entropy"}
         The leading eigenvectors, or those with the largest entropy terms among the 3 k leading
         ones.
@@ -87,6 +114,10 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     noise : float
         Fraction of the rows that are labeled -1: those with the lowest density relative to the
         median of their cluster, by the distance to the tenth neighbor. 0 labels none.
+    min_cluster_size : float
+        Fraction of the rows below which a cluster is not one of the ``n_clusters`` if the kernel is
+        "auto": its rows are isolated, with the label -1. If a tenth of the mean cluster size is
+        less, that counts. 0 accepts all clusters.
     max_rows : int or None
         Largest number of distinct rows in the graph. Of more rows, so many representative ones are
         clustered, and the others get the labels of their neighbors among them. None: 2000, or 30
@@ -101,10 +132,11 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     Attributes
     ----------
     labels_ : int array of shape (n,)
-        0, …, ``n_clusters_`` - 1, and -1 for noise.
+        0, …, ``n_clusters_`` - 1, and -1 for noise and isolated rows.
     n_clusters_ : int
     kernel_ : Kernel
-        The fitted kernel that was chosen.
+        The fitted kernel that was chosen; ``Linear()`` for k-means, and the kernel of the table for
+        data frames that are not numeric.
     path_ : list of KernelRecord
         The kernels that were tried, with the cost and the labels of each; empty if the kernel was
         given.
@@ -112,8 +144,13 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         With ``n_clusters="auto"``: fraction of five smallest cluster sizes at which the density
         tree has this number of clusters; nan if the number was given. Below 0.5 a warning says that
         the number could not be determined.
+    alternative_ : int or None
+        With ``n_clusters="auto"``: the next most frequent number at these sizes, if there is one.
+    followed_columns_ : list
+        Columns of a table that were left out, because a cluster was the set of rows with some of
+        their values and the other columns have other clusters.
     spectrum_ : Spectrum
-        Of the normalized kernel matrix of the rows in the graph.
+        Of the normalized kernel matrix of the rows in the graph with the lowest cut.
 
     Notes
     -----
@@ -129,9 +166,17 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     ``min_cluster_size`` of 2 % of the distinct rows (at least 10; at most 2000 random rows are
     used). Rows without any split are one cluster. The count is repeated with
     half to twice this size (factors 0.5, 0.71, 1, 1.41, 2), and ``confidence_`` is the fraction of
-    these sizes with the same number. Tables with columns that are not numbers are compared by the
-    kernel principal components that their columns have in common, other data by the distance that
-    their kernel induces.
+    these sizes with the same number. Distances are those that the kernel induces.
+
+    Data frames with columns that are not numbers, or with missing values, are compared by the
+    features of :class:`~mercer.kernels.Table`: standardized numbers, indicators of categories,
+    similarities of texts, each column with variance 1. k-means uses all columns. The graphs and the
+    density tree use columns of numbers with more than 20 different values only, because gaps
+    between categories and codes are not clusters; a graph is chosen only if its clusters also
+    explain at least 90 % of the variance that k-means explains. A row without one of these numbers
+    gets the cluster with the nearest mean. If a cluster is the set of rows with some of the values
+    of one column (Jaccard index at least 0.95), this column is left out with a
+    :class:`~mercer.errors.ColumnWarning`, unless the others have similar clusters.
 
     References
     ----------
@@ -160,6 +205,7 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         components: Literal["variance", "entropy"] = "variance",
         standardize: bool | Literal["auto"] = "auto",
         noise: float = 0.0,
+        min_cluster_size: float = 0.01,
         max_rows: int | None = None,
         solver: Any = "auto",
         random_state: int | None = None,
@@ -170,6 +216,7 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         self.components = components
         self.standardize = standardize
         self.noise = noise
+        self.min_cluster_size = min_cluster_size
         self.max_rows = max_rows
         self.solver = solver
         self.random_state = random_state
@@ -192,27 +239,29 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         weights = validate_weights(sample_weight, points)
         sample = Sample.of(affinity.kernel, points, weights)
         warn_if_heavy(sample.sample_size, sample.points.n)
+        self._affinity = affinity
         self.scale_ = self._column_scale(affinity, points, weights)
-        rows = self._rows(affinity, points, weights)
-        if self.n_clusters != "auto":
-            check_integer(self.n_clusters, "n_clusters", high=rows.n)
-        if rows.n < 2:
-            raise ValueError(
-                f"X has {rows.n} distinct row with a positive weight (n_samples={points.n}). Pass "
-                "at least two different rows."
-            )
         self.path_: list[KernelRecord] = []
         self.confidence_ = float("nan")
+        self.alternative_: int | None = None
+        self.followed_columns_: list[Any] = []
+        self._assignment: TableAssignment | None = None
         with show_progress() if self.verbose else nullcontext():
-            embedding, labels = self._cluster(affinity, rows)
-        self.kernel_ = embedding.kernel
-        self.spectrum_ = embedding.spectrum
-        self.n_clusters_ = int(labels.max()) + 1
-        self._voters = voters_of(rows, labels, self.noise)
+            if affinity.is_table:
+                found = self._cluster_table(points, weights)
+            else:
+                rows = self._rows(affinity, points, weights)
+                self._check_number(rows, points)
+                found = self._cluster(affinity, rows)
+        self.kernel_ = found.kernel
+        self.spectrum_ = found.spectrum
+        self.n_clusters_ = found.n_clusters
+        self._voters = voters_of(found.rows, found.labels, found.n_clusters, self.noise)
         self.labels_ = self._assign(points)
-        if rows.matrix is not None:  # rows of a precomputed matrix do not identify themselves
+        if found.rows.matrix is not None:  # rows of a precomputed matrix do not identify themselves
             used = slice(None) if weights is None else np.flatnonzero(weights)
-            self.labels_[used] = labels
+            self.labels_[used] = found.labels
+        self._warn(found)
         return self
 
     @rowwise
@@ -227,10 +276,12 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         -------
         int array of shape (m,)
         """
-        return self._assign(self._validate_new(X))
+        check_is_fitted(self)
+        return self._assign(validate_points(X, self._affinity, estimator=self, reset=False))
 
     def _assign(self, points: Points) -> Array:
-        return points.map_rows(partial(_assign_points, self._voters, self.scale_))
+        assign = partial(_assign_points, self._voters, self._assignment, self.scale_)
+        return points.map_rows(assign)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_voters")
@@ -242,6 +293,7 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         if self.standardize not in (True, False, "auto"):
             raise ValueError(f"standardize={self.standardize!r} must be True, False or 'auto'.")
         check_real(self.noise, "noise", low=0.0, below=1.0, remedy="Pass a fraction of the rows.")
+        check_real(self.min_cluster_size, "min_cluster_size", low=0.0, below=1.0)
         if self.max_rows is not None:
             check_integer(self.max_rows, "max_rows", low=2)
         if isinstance(self.n_clusters, str):
@@ -270,7 +322,7 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         if points.kind == "gram":
             sample = Sample.of(affinity.kernel, points, weights)
             return ClusterRows(sample.points, _bounded(sample.multiplicities), None, sample.matrix)
-        most = self._most_rows(affinity)
+        most = self._most_rows(affinity.kernel)
         if points.is_chunked:
             data, counts, _ = points.representatives(most)  # type: ignore[attr-defined]
         else:
@@ -289,75 +341,202 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
             _check_ranges(rows.data)
         return ClusterRows(rows, counts, affinity.fitted_distance(rows, counts))
 
-    def _most_rows(self, affinity: _Affinity) -> int:
+    def _most_rows(self, kernel: Kernel | None) -> int:
         if self.max_rows is not None:
             return int(self.max_rows)
-        if affinity.kernel is None:
+        if kernel is None:
             return 2000 if self.n_clusters == "auto" else max(2000, 30 * int(self.n_clusters))
-        return 20_000 if affinity.kernel.is_sparse else 5000
+        return 20_000 if kernel.is_sparse else 5000
+
+    def _check_number(self, rows: ClusterRows, points: Points) -> None:
+        if self.n_clusters != "auto":
+            check_integer(self.n_clusters, "n_clusters", high=rows.n)
+        if rows.n < 2:
+            raise ValueError(
+                f"X has {rows.n} distinct row with a positive weight (n_samples={points.n}). Pass "
+                "at least two different rows."
+            )
 
     # --- kernels and numbers of clusters --------------------------------------------------------
 
-    def _cluster(self, affinity: _Affinity, rows: ClusterRows) -> tuple[Embedding, Array]:
-        """Return the clustering, with the kernel of lowest cost if several are compared."""
-        stored = rows.with_stored_distances()
-        tree = None if rows.matrix is not None else stored.tree()
-        k = self._choose_number(rows, stored) if self.n_clusters == "auto" else int(self.n_clusters)
-        if affinity.kernel is not None:
-            with suppress_warnings():
-                kernel = fit_kernel(affinity.kernel, rows.points, rows.weights)
-            embedding = self._embed(rows, kernel, k, tree)
-            return embedding, embedding.cluster(k, self.components)
-        assert tree is not None
-        fitted = [fit_kernel(one, rows.points, rows.weights) for one in candidate_kernels(rows)]
-        compared = fitted
-        if stored is not rows:
-            compared = [
-                fit_kernel(one, stored.points, stored.weights) for one in candidate_kernels(stored)
-            ]
-        graph, embeddings = mutual_graph(stored, tree), []
-        with ProgressBar(len(fitted), "kernels", always=self.verbose) as bar:
-            for done, (kernel, one) in enumerate(zip(fitted, compared, strict=True), start=1):
-                embeddings.append(self._embed(stored, one, k, tree))
-                labels = embeddings[-1].cluster(k, self.components)
-                cost = float(conductances(graph, labels, k).mean())
-                self.path_.append(KernelRecord(kernel, k, cost, labels))
+    def _cluster(self, affinity: _Affinity, rows: ClusterRows) -> _Found:
+        """Return the clustering by the given kernel, or by one of those that are compared."""
+        k = self._number(lambda: choose_number(rows.points, rows.distance, rows.matrix))
+        if affinity.kernel is None:
+            return self._compare(rows, rows, k)
+        with suppress_warnings():
+            kernel = fit_kernel(affinity.kernel, rows.points, rows.weights)
+        tree = None if rows.matrix is not None else rows.tree()
+        embedding = self._embed(rows, kernel, k, tree)
+        labels = embedding.cluster(k, self.components)
+        return _Found(kernel, embedding.spectrum, rows, labels, k)
+
+    def _cluster_table(self, points: Points, weights: Array | None) -> _Found:
+        """Return the clustering of a table, without columns that alone determine the clusters.
+
+        If the other columns have similar clusters, the column stays.
+        """
+        counts = np.ones(points.n) if weights is None else weights
+        used = np.flatnonzero(counts)
+        used = used[random_rows(len(used), _TABLE_ROWS)]
+        points, counts = points.take(used), multiplicities(counts[used])
+        found = self._cluster_coordinates(TableCoordinates.fit(points, counts), points, counts)
+        while found.n_clusters > 1 and len(self.followed_columns_) < _MOST_FOLLOWED:
+            assert found.coordinates is not None
+            labels = found.assignment(points.data, counts)(points.data)
+            name = found.coordinates.followed(points.data, labels, counts)
+            others = None if name is None else found.coordinates.without(name)
+            if others is None or len(np.unique(others(points.data), axis=0)) <= found.n_clusters:
+                break
+            state = self.path_, self.confidence_, self.alternative_
+            other = self._cluster_coordinates(others, points, counts)
+            other_labels = other.assignment(points.data, counts)(points.data)
+            if adjusted_rand_score(labels, other_labels) >= 0.5:
+                self.path_, self.confidence_, self.alternative_ = state
+                break
+            self.followed_columns_.append(name)
+            found = other
+        assignment = found.assignment(points.data, counts)
+        noisy = voters_of(found.rows, found.labels, found.n_clusters, self.noise)
+        self._assignment = replace(assignment, voters=noisy)
+        return replace(found, kernel=assignment.coordinates.kernel)
+
+    def _cluster_coordinates(
+        self, coordinates: TableCoordinates, points: Points, counts: Array
+    ) -> _Found:
+        """Compare graphs of the measurements with k-means in all coordinates."""
+        Z = coordinates(points.data)
+        chosen, masses, _ = select_representatives(Z, counts, self._most_rows(None))
+        rows = ClusterRows(Points(Z[chosen]), _bounded(masses), None)
+        self._check_number(rows, points)
+        measured = ClusterRows(Points(Z[chosen][:, coordinates.is_measured]), rows.weights, None)
+        k = self._number(lambda: choose_table_number(measured.points.data))
+        found = self._compare(rows, measured, k)
+        return replace(found, coordinates=coordinates, in_measurements=found.rows is measured)
+
+    def _compare(self, rows: ClusterRows, measured: ClusterRows, k: int) -> _Found:
+        """Return the chosen clustering; rows of tiny clusters are isolated, and get the label k."""
+        weights = np.ones(rows.n) if rows.weights is None else rows.weights
+        smallest = min(self.min_cluster_size, 0.1 / k) * weights.sum()
+        kept = np.arange(rows.n)
+        for attempt in range(_MOST_ATTEMPTS):
+            is_last = attempt == _MOST_ATTEMPTS - 1
+            same = measured is rows
+            some = rows.take(kept)
+            found = self._choose(some, some if same else measured.take(kept), k, is_last)
+            sizes = np.bincount(found.labels, weights[kept], minlength=k)
+            is_large = sizes[found.labels] >= smallest
+            if is_last or is_large.all():
+                break
+            kept = kept[is_large]
+        labels = np.full(rows.n, k)
+        labels[kept] = found.labels
+        return replace(found, rows=rows if found.rows is some else measured, labels=labels)
+
+    def _choose(
+        self, rows: ClusterRows, measured: ClusterRows, k: int, only_compact: bool
+    ) -> _Found:
+        """Choose among three neighbor graphs of the measurements and k-means in all coordinates."""
+        X = rows.points.data
+        compact = kmeans(X, k, rows.weights)
+        first, nodes, graph_rows = _merged(measured)
+        if graph_rows.n <= k:
+            first, nodes, graph_rows = _merged(rows)
+            only_compact = True
+        tree = graph_rows.tree()
+        graph, embeddings, self.path_ = mutual_graph(graph_rows, tree), [], []
+
+        def cost(labels: Array) -> float:
+            return float(conductances(graph, labels[first], k).mean())
+
+        candidates = candidate_kernels()
+        with ProgressBar(len(candidates), "kernels", always=self.verbose) as bar:
+            for done, candidate in enumerate(candidates, start=1):
+                kernel = fit_kernel(candidate, graph_rows.points, graph_rows.weights)
+                embeddings.append(self._embed(graph_rows, kernel, k, tree))
+                labels = embeddings[-1].cluster(k, self.components)[nodes]
+                self.path_.append(KernelRecord(kernel, k, cost(labels), labels))
                 bar.step(done)
         best = int(np.argmin([record.cost for record in self.path_]))
-        embedding = embeddings[best]
-        if stored is not rows:
-            embedding = embedding.of_rows(rows, fitted[best])
-        return embedding, self.path_[best].labels
+        cut = self.path_[best]
+        self.path_.append(KernelRecord(Linear(), k, cost(compact), compact))
+        has_gaps = self.path_[-1].cost > _CLEAR_GAP * cut.cost
+        if has_gaps and measured is not rows:
+            own, most = (explained_fraction(X, one, rows.weights) for one in (cut.labels, compact))
+            has_gaps = own >= _MOST_EXPLAINED * most
+        is_cut = has_gaps and not only_compact
+        chosen = cut if is_cut else self.path_[-1]
+        spectrum = embeddings[best].spectrum
+        return _Found(chosen.kernel, spectrum, measured if is_cut else rows, chosen.labels, k)
 
-    def _choose_number(self, rows: ClusterRows, stored: ClusterRows) -> int:
-        matrix = rows.matrix
-        if isinstance(stored.distance, StoredKernel):
-            matrix = stored.distance.values
-        chosen = choose_number(rows.points, rows.distance, matrix)
-        self.confidence_ = chosen.confidence
-        if chosen.confidence < COULD_NOT_TELL:
+    def _number(self, choose: Callable[[], ClusterNumber]) -> int:
+        if self.n_clusters != "auto":
+            return int(self.n_clusters)
+        chosen = choose()
+        self.confidence_, self.alternative_ = chosen.confidence, chosen.alternative
+        return chosen.n_clusters
+
+    def _warn(self, found: _Found) -> None:
+        if self.followed_columns_:
+            listed = ", ".join(map(repr, self.followed_columns_))
             warn(
-                f"Could not tell the number of clusters: n_clusters_={chosen.n_clusters} is found "
-                f"at {chosen.confidence:.0%} of the smallest cluster sizes only. Pass n_clusters "
+                f"Clusters follow values of {listed}. n_clusters_={found.n_clusters} clusters were "
+                "found in the other columns; followed_columns_ has the names.",
+                ColumnWarning,
+            )
+        if self.confidence_ < COULD_NOT_TELL:
+            warn(
+                f"Could not tell the number of clusters: n_clusters_={found.n_clusters} is found "
+                f"at {self.confidence_:.0%} of the smallest cluster sizes only. Pass n_clusters "
                 "if you know it.",
                 IdentifiabilityWarning,
             )
-        return chosen.n_clusters
 
     def _embed(
         self, rows: ClusterRows, kernel: Kernel, k: int, tree: NeighborPairs | None
     ) -> Embedding:
-        count = k if self.components == "variance" else ENTROPY_POOL * k
-        seed = 0 if self.random_state is None else self.random_state
-        return embed_rows(
+        embed = partial(
+            embed_rows,
             rows,
             kernel,
-            count,
+            k if self.components == "variance" else ENTROPY_POOL * k,
             n_clusters=k,
             tree=tree,
-            solver=self.solver,
-            random_state=seed,
+            random_state=0 if self.random_state is None else self.random_state,
         )
+        try:
+            return embed(solver=self.solver)
+        except ConvergenceError:  # many eigenvalues nearly coincide
+            return embed(solver=Dense() if rows.n <= _DENSE_ROWS else Arpack())
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """A clustering of representative rows; isolated ones have the label ``n_clusters``."""
+
+    kernel: Kernel
+    spectrum: Spectrum
+    rows: ClusterRows
+    labels: Array
+    n_clusters: int
+    coordinates: TableCoordinates | None = None
+    in_measurements: bool = False  # whether the rows have these coordinates only
+
+    def assignment(self, frame: Any, weights: Array) -> TableAssignment:
+        """Return what assigns rows of a table."""
+        assert self.coordinates is not None
+        voters = voters_of(self.rows, self.labels, self.n_clusters, 0.0)
+        if not self.in_measurements:
+            return TableAssignment(self.coordinates, voters)
+        return TableAssignment.of_measurements(self.coordinates, voters, frame, weights)
+
+
+def _merged(rows: ClusterRows) -> tuple[Array, Array, ClusterRows]:
+    """Return indices of distinct rows, the index of each row among them, and these rows."""
+    _, first, nodes = np.unique(rows.points.data, axis=0, return_index=True, return_inverse=True)
+    nodes = nodes.ravel()
+    weights = np.bincount(nodes, rows.weights)
+    return first, nodes, ClusterRows(rows.points.take(first), weights, None)
 
 
 @dataclass(frozen=True)
@@ -366,10 +545,13 @@ class _Affinity:
 
     kernel: Kernel | None
     distance: Kernel | None
+    is_table: bool = False
 
     @property
     def compares(self) -> Any:
         """Type of data."""
+        if self.is_table:
+            return "objects"
         compared = self.kernel or self.distance
         return "vectors" if compared is None else compared.compares
 
@@ -394,7 +576,7 @@ class _Affinity:
 
 def _affinity(kernel: str | Kernel, X: Any) -> _Affinity:
     if isinstance(kernel, str) and kernel == "auto":
-        return _Affinity(None, table_kernel(X) if is_mixed_table(as_frame(X)) else None)
+        return _Affinity(None, None, not passes_for(X).is_chunked and is_mixed_table(as_frame(X)))
     kernel = as_kernel(kernel)
     if isinstance(kernel, SelfTuning | Neighbors):
         return _Affinity(kernel, kernel.kernel)
@@ -432,7 +614,11 @@ def _scaled(data: Any, scale: Array | None) -> Any:
     return data if scale is None else (data / scale).astype(data.dtype, copy=False)
 
 
-def _assign_points(voters: Voters, scale: Array | None, points: Points) -> Array:
+def _assign_points(
+    voters: Voters, table: TableAssignment | None, scale: Array | None, points: Points
+) -> Array:
+    if table is not None:
+        return table(points.data)
     return voters(Points(_scaled(points.data, scale), points.kind))
 
 
@@ -450,18 +636,12 @@ def table_clustering(
 ) -> SpectralClustering:
     """Return a clustering for the data of a prepared table, not fitted.
 
-    With the bandwidth "auto" three graphs are compared; any other bandwidth selects the kernel
-    of the table with this bandwidth. Columns are standardized by the table's pipeline only. Tables
-    of numbers with missing values get a self-tuning kernel with the distance of the table's kernel.
+    With the bandwidth "auto" it is the default one, and columns are standardized by the table's
+    pipeline only; any other bandwidth selects the kernel of the table with this bandwidth.
     """
-    kernel: str | Kernel = "auto"
-    if bandwidth != "auto":
-        kernel = preparation.kernel
-    elif set(preparation.table.column_types.values()) == {"number"} and preparation.table.missing:
-        kernel = SelfTuning(kernel=preparation.kernel)
     return SpectralClustering(
         n_clusters,
-        kernel=kernel,
+        kernel="auto" if bandwidth == "auto" else preparation.kernel,
         standardize=False,
         noise=noise,
         solver=solver,
@@ -480,4 +660,8 @@ def describe_kernel(kernel: Kernel) -> str:
             "Gaussian kernel with one bandwidth per row (from its distance to neighbor "
             f"{kernel.n_neighbors})"
         )
+    if isinstance(kernel, Linear):
+        return "k-means"
+    if isinstance(kernel, Table):
+        return "kernel of a table"
     return "Gaussian kernel" if isinstance(kernel, Gaussian) else "product of column kernels"

@@ -102,8 +102,7 @@ def _describe_choice(fitted: Any) -> Iterator[str]:
     from mercer.cluster.cluster_number import COULD_NOT_TELL
     from mercer.cluster.spectral_clustering import describe_kernel
 
-    compared = len(fitted.path_)
-    among = f"; lowest normalized cut of {compared} neighbor graphs" if compared > 1 else ""
+    among = ", chosen among neighbor graphs and k-means" if fitted.path_ else ""
     yield f"  {describe_kernel(fitted.kernel_)}{among}"
     confidence = fitted.confidence_
     if confidence != confidence:  # nan: the number was given
@@ -157,10 +156,10 @@ def cluster(
 ) -> int:
     """Cluster rows by spectral clustering, or by angle in the space of kernel entropy components.
 
-    Writes a column *cluster*: 0, 1, …; -1 for noise. *spectral* compares three neighbor
-    graphs and chooses one without labels; with --bandwidth it uses the kernel with this
-    bandwidth. *entropy* also writes *cosine* (of the angle between the row and its cluster's
-    center; 1 at the center), and labels isolated rows, which are not similar to any other row, -1.
+    Writes a column *cluster*: 0, 1, …; -1 for noise and isolated rows. *spectral* compares three
+    neighbor graphs and k-means, and chooses without labels; with --bandwidth it uses the kernel
+    with this bandwidth. *entropy* also writes *cosine* (of the angle between the row and its
+    cluster's center; 1 at the center), and labels rows that are not similar to any other row -1.
 
     For example:
 
