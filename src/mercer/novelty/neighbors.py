@@ -154,7 +154,7 @@ def _has_positive_values(kernel: Kernel) -> bool:
     if isinstance(kernel, Product | On | Scaled):
         return all(map(_has_positive_values, kernel.inner_kernels().values()))
     if isinstance(kernel, Categorical):
-        return bool(kernel.rho > 0)
+        return float(kernel.rho) > 0
     return isinstance(kernel, Gaussian | Laplacian | Matern)
 
 
