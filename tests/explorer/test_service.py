@@ -9,7 +9,14 @@ import pytest
 
 pytest.importorskip("starlette", reason="the explorer needs mercer[web]")
 import mercer
-from mercer import EntropyClustering, KernelECA, KernelPCA, SeriesDensity, SpectralClustering
+from mercer import (
+    EntropyClustering,
+    KernelECA,
+    KernelNovelty,
+    KernelPCA,
+    SeriesDensity,
+    SpectralClustering,
+)
 from mercer.cluster.spectral_clustering import describe_kernel
 from mercer.datasets import make_rings
 from mercer.kernels import Gaussian
@@ -153,6 +160,32 @@ def test_kernel_of_rank_zero_raises(client):
     answer = client.get("/api/views?bandwidth=1e12&components=1&show=embedding")
     assert answer.status_code == 422
     assert names_values(answer.json()["error"], 315) == []
+
+
+def test_unusual_rows_are_those_of_kernel_novelty(client):
+    from mercer.tables import as_table, read_rows
+
+    found = ask(client, "data=machines", "points,unusual")["views"]
+    frame = as_table(read_rows("machines").frame, ignore=["class"]).frame
+    direct = KernelNovelty(random_state=0).fit(frame)
+    unusual, rows = found["unusual"], np.array(found["points"]["rows"])
+    assert (
+        rows[unusual["members"]].tolist()
+        == np.argsort(direct.p_values_, kind="stable")[:10].tolist()
+    )
+    expected = np.sort(direct.p_values_)[:10]  # rounded to seven digits of the largest
+    np.testing.assert_allclose(unusual["p_values"], expected, atol=1e-7 * expected[-1])
+    cells = direct.explain(frame.iloc[rows[unusual["members"]]])
+    for phrases, row in zip(unusual["cells"], rows[unusual["members"]], strict=True):
+        first = cells[cells["row"] == row].iloc[0]
+        assert len(phrases) == 2
+        assert phrases[0].startswith(f"{first['column']} is ")
+
+
+def test_unusual_rows_of_numbers_are_compared_with_typical_values(client):
+    unusual = ask(client, "data=wine&label=class", "unusual")["views"]["unusual"]
+    assert len(unusual["members"]) == 10
+    assert all("expected" in phrase for phrases in unusual["cells"] for phrase in phrases)
 
 
 def test_gram_matrix_is_ordered_by_cluster(client):

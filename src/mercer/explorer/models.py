@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from mercer import EntropyClustering, KernelECA, KernelPCA, SpectralClustering
+from mercer import EntropyClustering, KernelECA, KernelNovelty, KernelPCA, SpectralClustering
 from mercer.cluster.spectral_clustering import table_clustering
 from mercer.eigen.decompose import Spectrum
 from mercer.errors import RankError, capture_warnings
@@ -169,6 +169,17 @@ class Models:
         estimator = table_clustering(prepare(data.table), k)
         fitted: SpectralClustering = self._fit_cached(estimator, rows, data.key, "spectral", k)
         return fitted
+
+    def novelty(self) -> tuple[KernelNovelty, Any]:
+        """Return the detector of unusual rows, and the frame of the rows that it is fitted to.
+
+        These are the analyzed rows, for large data the shown rows, in the units of their columns.
+        """
+        data = self.data
+        rows = data.rows[data.shown] if data.is_large else data.rows
+        frame = data.table.frame.iloc[rows]
+        detector = KernelNovelty(random_state=0)
+        return self._fit_cached(detector, frame, data.key, "novelty"), frame
 
     def sweep(self) -> EntropyClustering:
         """Return the library's sweep over bandwidths; for mixed tables over their multipliers.

@@ -10,9 +10,12 @@ import numpy as np
 from mercer import ParzenDensity, SeriesDensity, SpectralClustering
 from mercer.cluster.spectral_clustering import describe_kernel
 from mercer.explorer.models import NO_ENTROPY, Models
+from mercer.novelty.cells import describe_cell, explained_cells
 from mercer.utils.types import Array
 
 __all__ = ["VIEWS", "rounded", "summary"]
+
+_UNUSUAL_ROWS, _UNUSUAL_CELLS = 10, 2  # that are listed
 
 
 def rounded(values: Array) -> list[Any]:
@@ -268,6 +271,31 @@ def _selected_ranks(records: Any, optimum: Any, step: int) -> list[list[int]]:
     return [[] if found is None else found.tolist() for found in ranks]
 
 
+def unusual_view(models: Models) -> dict[str, Any]:
+    """Return the most unusual of the shown rows, with p-values and their most unusual cells."""
+    try:
+        detector, frame = models.novelty()
+    except ValueError as error:  # such as a table in which no column varies
+        return {"reason": str(error)}
+    data = models.data
+    assert detector.p_values_ is not None
+    p = detector.p_values_ if data.is_large else detector.p_values_[data.shown]
+    members = np.argsort(p, kind="stable")[:_UNUSUAL_ROWS]
+    positions = members if data.is_large else data.shown[members]
+    cells = explained_cells(detector, frame.iloc[positions])
+    phrases: list[list[str]] = [[] for _ in members]
+    for row, *cell in zip(
+        *(cells[name] for name in ("row", "column", "observed", "expected")), strict=True
+    ):
+        if len(phrases[row]) < _UNUSUAL_CELLS:
+            phrases[row].append(describe_cell(*cell))
+    return {
+        "members": members.tolist(),
+        "p_values": rounded(p[members]),
+        "cells": phrases,
+    }
+
+
 VIEWS = {
     "points": points,
     "data": data_view,
@@ -278,4 +306,5 @@ VIEWS = {
     "gram": gram_view,
     "eigenfunctions": eigenfunctions_view,
     "path": path_view,
+    "unusual": unusual_view,
 }

@@ -52,6 +52,14 @@ export const CARDS = [
     caption: "The series density of the selected eigenfunctions.",
   },
   {
+    id: "unusual",
+    title: "Unusual rows",
+    size: "wide",
+    needs: ["data", "unusual"],
+    brushes: true,
+    caption: "Rows that differ most from all others, and what was expected in their cells.",
+  },
+  {
     id: "gram",
     title: "Gram matrix and its reconstruction",
     size: "wide",

@@ -16,6 +16,7 @@ export const VIEW_PARAMETERS = {
   gram: [...COMPONENTS, "clusters", "method"],
   eigenfunctions: COMPONENTS,
   path: [...TABLE, "nu", "components", "clusters"],
+  unusual: TABLE,
 };
 
 const coloring = ({ views: { points }, state }) => [
@@ -49,6 +50,7 @@ export const CARD_DEPENDENCIES = {
   ],
   density: ({ views }) => [views.data, views.density],
   gram: ({ views, selected }) => [views.gram, views.points.clusters, selected],
+  unusual: ({ views, selected }) => [views.data, views.unusual, views.points.rows, selected],
   eigenfunctions: ({ views, selected }) => [views.eigenfunctions, selected],
 };
 

@@ -9,7 +9,7 @@ import { markSelected } from "./scatter.js";
 import { toQuery } from "./state.js";
 
 const MAX_ROWS = 500;
-const BRUSHED = ["data", "eca", "pca", "clusters", "density"];
+const BRUSHED = ["data", "eca", "pca", "clusters", "density", "unusual"];
 let selected = new Set(); // replaced, never changed: views compare its identity
 let rowsOf = () => [];
 let onSelect = () => {};

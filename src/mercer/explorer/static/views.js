@@ -4,7 +4,7 @@ import { plotOf, setCaption, setChips, setReason } from "./cards.js";
 import { button, byId } from "./dom.js";
 import { drawEigenfunctions, drawGram } from "./figures_of_functions.js";
 import { drawPath, drawSpectrum } from "./figures_of_spectrum.js";
-import { integer, plural } from "./format.js";
+import { integer, number, plural } from "./format.js";
 import { axes, project, sizesOf } from "./rotate3d.js";
 import { drawScatter, groups, traces } from "./scatter.js";
 import { color, CONFIG, layout, sequential } from "./theme.js";
@@ -28,6 +28,7 @@ const FIGURES = {
   pca: drawPca,
   clusters: drawClusters,
   density: drawDensity,
+  unusual: drawUnusual,
   gram: drawGram,
   eigenfunctions: drawEigenfunctions,
 };
@@ -69,6 +70,36 @@ function drawClusters(plot, { summary, views, selected, select }, view) {
     })),
   );
   return drawScatter(plot, x, y, found, names, { selected, square: summary.is_planar });
+}
+
+function drawUnusual(plot, { summary, views, selected, select }, view) {
+  const { x, y, names } = views.data;
+  const { rows } = views.points;
+  const { members, p_values: p, cells } = view;
+  setCaption(
+    "unusual",
+    `The ${plural(members.length, "row")} that differ most from all others, with p-values, and ` +
+      "what was expected in their cells. The lowest p-value of many rows is always small.",
+  );
+  setChips(
+    "unusual",
+    "Select an unusual row",
+    members.map((member, i) => ({
+      text: `row ${rows[member] + 1}, p = ${number(p[i])}: ${cells[i].join("; ")}`,
+      isPressed: selected.has(member),
+      press: () => select([member]),
+    })),
+  );
+  const others = rows.map((_, i) => i).filter((i) => !members.includes(i));
+  const found = [
+    { name: "other rows", color: color("unselected"), symbol: "circle", members: others },
+    { name: "unusual rows", color: color("selected"), symbol: "diamond", members },
+  ];
+  return drawScatter(plot, x, y, found, names, {
+    legend: true,
+    selected,
+    square: summary.is_planar,
+  });
 }
 
 // --- embeddings --------------------------------------------------------------------------------
