@@ -176,11 +176,13 @@ def cell(name: str, attempt: Attempt) -> str:
 
 def section() -> str:
     """Return the table in Markdown."""
-    lines = ["| | " + " | ".join(attempt.header for attempt in ATTEMPTS) + " |"]
-    lines.append("|" + "---|" * (len(ATTEMPTS) + 1))
+    alike: dict[tuple[bool, str], list[str]] = {}  # names by their cells
     for name in names():
         cells = " | ".join(cell(name, attempt) for attempt in ATTEMPTS)
-        lines.append(f"| `{name}` | {cells} |")
+        alike.setdefault((inspect.isclass(_object(name)), cells), []).append(f"`{name}`")
+    lines = ["| | " + " | ".join(attempt.header for attempt in ATTEMPTS) + " |"]
+    lines.append("|" + "---|" * (len(ATTEMPTS) + 1))
+    lines += [f"| {', '.join(listed)} | {cells} |" for (_, cells), listed in alike.items()]
     return "\n".join(lines)
 
 

@@ -67,3 +67,14 @@ def test_other_causes_are_not_explained():
     assert explain_values(np.array([[{}, 1.0]], dtype=object)) is None
     with raises(ValueError, "1D"):
         KernelPCA(1).fit(np.ones(3))
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "table", "auto"])
+def test_repeated_names_and_lazy_frames_are_named(kernel):
+    table = frame()
+    table.columns = ["height", "height"]
+    with raises(ValueError, "'height'"):
+        KernelPCA(1, kernel=kernel).fit(table)
+    pl = pytest.importorskip("polars")
+    with raises(TypeError, "lazy", "collect"):
+        KernelPCA(1, kernel=kernel).fit(pl.DataFrame({"a": [1.0, 2.0]}).lazy())

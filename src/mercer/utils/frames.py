@@ -48,6 +48,8 @@ def as_frame(X: Any) -> Any:
     categoricals. Integers and booleans with missing values become objects, because floats would not
     distinguish integers above 2⁵³.
     """
+    if type(X).__name__ == "LazyFrame":
+        raise TypeError("X is a lazy frame, which has no rows in memory. Pass X.collect().")
     if is_frame(X):
         return _without_arrow_columns(X)
     if not hasattr(X, "to_pandas") or not hasattr(X, "columns"):
