@@ -107,6 +107,14 @@ def test_density_of_a_pipeline_has_the_names_of_its_columns():
     assert_allclose(display.values.ravel(), pipeline[-1].pdf(nodes))
 
 
+@pytest.mark.parametrize("density", [ParzenDensity(), GaussianMixture(2, random_state=0)])
+@pytest.mark.filterwarnings("error")
+def test_density_of_a_frame_is_evaluated_with_the_names_of_its_columns(density):
+    frame = pd.DataFrame(X, columns=["length", "width"])
+    display = DensityDisplay.from_estimator(density.fit(frame), frame, grid=5)
+    assert display.values.shape == (5, 5)
+
+
 def test_density_of_another_library():
     mixture = GaussianMixture(3, random_state=0).fit(X)
     display = DensityDisplay.from_estimator(mixture, X, grid=30)

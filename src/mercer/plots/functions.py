@@ -125,8 +125,10 @@ class DensityDisplay:
     def _of(cls, density: Any, points: Array, shown: Any, labels: list[str], grid: int) -> Self:
         """Evaluate a density of one or two columns around points."""
         axes_points, nodes = _grid_around(points, grid, getattr(density, "bounds_", None))
-        # densities of this library know the names of their columns
-        nodes = density._new_rows(nodes) if hasattr(density, "_new_rows") else nodes
+        if hasattr(density, "feature_names_in_"):
+            import pandas as pd
+
+            nodes = pd.DataFrame(nodes, columns=density.feature_names_in_)
         values = density.pdf(nodes) if hasattr(density, "pdf") else _exp(density, nodes)
         values = values.reshape((grid,) * points.shape[1])
         return cls(axes_points=axes_points, values=values, points=shown, labels=labels)
