@@ -20,13 +20,12 @@ TASKS = {
     "cluster-entropy": ["cluster", "--method", "entropy", "--clusters", "3"],
     "density": ["density"],
     "density-series": ["density", "--method", "series"],
-    "novelty": ["novelty"],
     "denoise": ["denoise", "--components", "3"],
     "discriminate": ["discriminate"],
 }
 
 MIXED = [
-    *("embed", "embed-pca", "cluster", "cluster-entropy", "novelty", "denoise"),
+    *("embed", "embed-pca", "cluster", "cluster-entropy", "denoise"),
     "discriminate",
 ]
 

@@ -24,7 +24,6 @@ TASKS = [
     ["cluster", "--method", "entropy", "--clusters", "3"],
     ["density"],
     ["density", "--method", "series"],
-    ["novelty"],
     ["discriminate"],
 ]
 
@@ -85,6 +84,25 @@ def assert_same(found, expected):
 def without_names(text):
     """Replace the names of files and folders, which differ between engines."""
     return re.sub(r"\b(all\.parquet|parts|[abcd]\.(parquet|mercer)|(?<=wrote )[bd])", "FILE", text)
+
+
+def test_novelty_of_engines_agrees_for_new_rows(folder, command, monkeypatch):
+    """Both engines fit to the same rows; only in memory are training rows left out of the fit."""
+    monkeypatch.chdir(folder)
+    chunks, memory = ["parts", "--engine", "dask"], ["all.parquet"]
+    label = ["--label", "kind"]
+    command("novelty", *memory, *label, "--out", "a.parquet", "--model", "a.mercer")
+    command("novelty", *chunks, *label, "--out", "b", "--model", "b.mercer")
+    command("novelty", *memory, *label, "--apply", "b.mercer", "--out", "c.parquet")
+    command("novelty", *chunks, *label, "--apply", "a.mercer", "--out", "d")
+    own, columns = pd.read_parquet("a.parquet"), ["row", "score", "p_value", "outlier"]
+    expected = pd.read_parquet("c.parquet")
+    assert_same(expected[["row", "score"]], own[["row", "score"]])
+    assert expected["column"].notna().sum() == expected["outlier"].sum() > 0
+    for name in ("b", "d"):
+        found = pd.read_parquet(name)
+        assert list(found) == columns
+        assert_same(found, expected[columns])
 
 
 @pytest.mark.parametrize("task", [SPECTRAL, *[[*task, *OPTIONS] for task in TASKS]], ids=" ".join)

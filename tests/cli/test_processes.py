@@ -353,6 +353,7 @@ def test_help_has_examples(name, capsys):
     output = ["--apply", "--quiet", "--overwrite"]
     options = {"completion": [], "explore": reading, "entropy": reading + fitting}
     options["diversity"] = ["--against", "--kernel", "--bandwidth", "--orders", "--out"]
+    options["novelty"] = [*reading, *output, "--false-alarm-rate", "--cells"]
     assert_names(printed, *options.get(name, reading + fitting + output))
 
 
