@@ -284,6 +284,17 @@ def test_mixture_densities_agree_with_memory(X, domain):
     assert_allclose(model.score(in_chunks(X[:50], 9)), here.mean(), rtol=1e-8)
 
 
+def test_mixture_with_a_prior_agrees_with_memory(X):
+    settings = {"kernel": KERNEL, "alpha": 2.0, "rank": 6, "solver": "fourier"}
+    model = MercerMixture(2, covariance_prior=3.0, **settings)
+    here = model.fit(X).score_samples(X[:50])
+    assert_allclose(model.fit(in_chunks(X)).score_samples(X[:50]), here, rtol=1e-8)
+    with raises(ValueError, "covariance_prior"):
+        MercerMixture(covariance_prior=np.eye(len(X)), **settings).fit(in_chunks(X))
+    with raises(ValueError, "dual_parameters"):
+        model.dual_parameters()
+
+
 def test_explicit_features_agree_with_memory_and_precision_is_preserved(X):
     for kernel in (Linear(), Polynomial(degree=2, constant=1.0)):
         here, there = (KernelPCA(2, kernel=kernel).fit(x) for x in (X, in_chunks(X)))

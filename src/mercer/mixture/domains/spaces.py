@@ -327,9 +327,13 @@ class GaussianBase(_Vectors):
                 f"GaussianBase has a mean of shape {mean.shape} and a covariance of shape "
                 f"{covariance.shape}; for {d} columns pass shapes ({d},) and ({d}, {d})."
             )
-        if self.covariance is None:
-            _check_no_constant_column(covariance, n)
-        elif not _is_definite(covariance):
+        definite = _is_definite(covariance)
+        if not definite and self.covariance is None:
+            raise ValueError(
+                f"The covariance of GaussianBase is not positive definite (n_samples={n}): some "
+                "columns are constant. Drop them, or pass covariance=…."
+            )
+        if not definite:
             raise ValueError(
                 f"covariance={covariance.tolist()} of GaussianBase must be symmetric and positive "
                 "definite, such as np.cov(X.T)."
@@ -381,14 +385,6 @@ def _count_outside(domain: Domain, points: Points) -> int:
 
 def _moments(points: Points, weights: Array | None) -> Moments:
     return Moments.of(points.data.astype(np.float64), weights)
-
-
-def _check_no_constant_column(covariance: Array, n: int) -> None:
-    if not _is_definite(covariance):
-        raise ValueError(
-            f"The covariance of GaussianBase is not positive definite (n_samples={n}): some "
-            "columns are constant. Drop them, or pass covariance=…."
-        )
 
 
 def _is_definite(covariance: Array) -> bool:
