@@ -87,9 +87,9 @@ def test_hamming_on_all_bit_strings_has_the_spectrum_of_its_factors(rho):
     assert_allclose(np.linalg.eigvalsh(K), sorted(expected), rtol=1e-12)
 
 
-@pytest.mark.parametrize("rho", [0.0, -0.5, 1.5, float("nan")])
+@pytest.mark.parametrize("rho", [0.0, -0.5, 1.5, float("nan"), "leave-one-out"])
 def test_rho_of_categories_must_lie_between_0_and_1(rho):
-    with raises(ValueError, f"Categorical(rho={rho})", "(0, 1]"):
+    with raises(ValueError, f"Categorical(rho={rho!r})", "(0, 1]"):
         Categorical(rho)([[0, 1], [1, 1]])
 
 

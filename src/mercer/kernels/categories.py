@@ -60,7 +60,7 @@ class _Powers(Kernel):
         return type(self)(**{**self.get_params(deep=False), "rho": rho})
 
     def _checked_rho(self) -> float:
-        if not 0 < float(self.rho) <= 1:
+        if isinstance(self.rho, str) or not 0 < self.rho <= 1:
             raise ValueError(
                 f"{type(self).__name__}(rho={self.rho!r}) must be in (0, 1]: it is the value for "
                 "two different categories; equal ones have 1."
