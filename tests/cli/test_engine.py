@@ -273,7 +273,7 @@ def test_text_columns_and_missing_values_are_rejected(folder, frame, command, mo
         (["parts", "--engine", "dask", "--out", "o", "--missing", "keep"], 2, "--missing keep"),
         (["-", "--engine", "dask", "--out", "o"], 2, "standard input"),
         (["parts", "--scheduler", "tcp://127.0.0.1:1"], 2, "--engine dask"),
-        (["parts"], 1, "--engine dask"),
+        (["other"], 1, "without Parquet files"),
         (["nothing", "--engine", "dask", "--out", "o"], 1, "nothing"),
         (["parts", "--engine", "dask", "--out", "parts"], 1, "parts"),
         (["parts", "--engine", "dask", "--out", "other"], 1, "'notes.txt'"),

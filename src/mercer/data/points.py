@@ -431,7 +431,7 @@ def _validate_numeric(X: Any, kernel: Any, estimator: Any, reset: bool) -> Any:
     if type(X).__name__ == "LazyFrame":
         as_frame(X)  # raises
     X = X if isinstance(X, np.ndarray) or _is_sparse(X) else as_numbers(X)
-    if is_frame(X):
+    if not isinstance(X, np.ndarray) and is_frame(X):
         check_distinct_names(X.columns)
     by_kernel = not isinstance(kernel, str)  # a type of data if there is no choice of kernels
     compares_tables = by_kernel and getattr(estimator, "_table", "sum") is not None
