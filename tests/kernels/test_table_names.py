@@ -53,7 +53,7 @@ def test_auto_is_the_kernel_of_tables_for_mixed_frames_only():
         (KernelECA(2), "product"),
         (EntropyClustering(2), "product"),
         (MercerMixture(2), "product"),
-        (ComponentClassifier(4), "product"),
+        (ComponentClassifier(4), "sum"),
     ],
 )
 def test_auto_and_table_are_the_same_fit_of_a_mixed_frame(estimator, form):

@@ -157,10 +157,10 @@ class Table(Kernel):
     With more than 150 columns, they have fewer features each, in all about 1,000 or two per column.
 
     ``kernel="table"`` stands for ``Table()``. In measures of entropy and diversity, and in kernel
-    ECA, entropy clustering, component models and mixtures, it stands for
-    ``Normalized(Table("product"))``: the mean of the sum's kernel values, hence its entropy, says
-    little about the rows. ``kernel="auto"`` is "table" for data frames with other columns than
-    numbers, or with missing values, and "gaussian" otherwise.
+    ECA, entropy clustering and mixtures, it stands for ``Normalized(Table("product"))``: the mean
+    of the sum's kernel values, hence its entropy, says little about the rows. ``kernel="auto"`` is
+    "table" for data frames with other columns than numbers, or with missing values, and "gaussian"
+    otherwise.
 
     An array of numbers is a table without names. Rules for the types of columns and for identifiers
     are those of :func:`table_kernel`, and so is the product.

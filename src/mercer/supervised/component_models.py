@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -31,8 +31,6 @@ class _ComponentModel(KernelEstimator):
     """``f(x) = b + Σ_{i ≤ k} c_i z_i(x)`` with z the projections on components of K."""
 
     spectrum_: Spectrum
-
-    _table: ClassVar[Literal["sum", "product"] | None] = "product"
 
     def __init__(
         self,
