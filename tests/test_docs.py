@@ -291,8 +291,16 @@ def test_formulas_are_converted_to_mathml():
 
 # --- finding a page -------------------------------------------------------------------------------
 
-GUIDES = ["clustering", "mixtures", "any-data", "big-data"]
-GUIDES_OF_FIVE_PARTS = ["embedding", "classification", "monitoring", "diversity", "entropy"]
+GUIDES = ["clustering", "any-data", "big-data"]
+GUIDES_OF_FIVE_PARTS = [
+    "embedding",
+    "classification",
+    "monitoring",
+    "diversity",
+    "entropy",
+    "densities",
+    "mixtures",
+]
 
 
 def load_keywords():
