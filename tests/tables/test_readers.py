@@ -33,6 +33,16 @@ def test_separator_is_detected(separator):
     assert table.X.tolist() == [[1, 2], [3, 5], [8, 13]]
 
 
+@pytest.mark.parametrize(
+    "content",
+    ['{"a": {"0": 1}}', '[{"a": 1}, {"a": 2}]', "\n[[1, 2], [3, 4]]", '{"a": 1}\n{"a": 2}'],
+)
+def test_json_is_an_error_that_does_not_repeat_the_file(content):
+    with raises(ValueError, "JSON", "CSV") as caught:
+        read_text(content + 1000 * " ")
+    assert len(str(caught.value)) < 200
+
+
 NAMES = {
     '"Length, cm";"Width, cm"\n1;2\n3;4\n': ["Length, cm", "Width, cm"],
     '"a, b, c";d\n1;2\n3;4\n': ["a, b, c", "d"],

@@ -132,7 +132,7 @@ def analyze(
         methods=Methods(
             model=model,
             clustering=groups.estimator,
-            calibration_rows=None if unusual is None else unusual.calibration_rows,
+            has_scores=unusual is not None,
             eca=eca,
             seconds=steps.seconds,
             raised=tuple(steps.raised),

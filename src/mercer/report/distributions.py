@@ -192,7 +192,7 @@ def _frequencies_figure(name: str, frequencies: Frequencies) -> str:
             positions, [shorten(label, 18) for label in frequencies.labels], fontsize=small
         )
         ax.invert_yaxis()
-        ax.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+        ax.xaxis.set_major_formatter(lambda value, _: f"{100 * value:g} %")
         ax.locator_params(axis="x", nbins=5)
         ax.tick_params(axis="x", labelsize=9)
         ax.set_title(title, fontsize=11)

@@ -97,7 +97,7 @@ class Methods(Section):
 
     model: Preparation
     clustering: Any
-    calibration_rows: float | None
+    has_scores: bool
     eca: KernelECA | None
     seconds: dict[str, float]
     raised: tuple[Raised, ...]
@@ -174,16 +174,18 @@ class Methods(Section):
                 "are corrected by generalized cross-validation.",
             ),
         ]
-        if self.calibration_rows is not None:
+        if self.has_scores:
             items.append(
                 (
                     "Unusual rows",
                     "Score: for every column the squared Mahalanobis distance from what the other "
-                    "columns predict, in the same features, added up over the columns; fitted to "
-                    f"at most 22,000 rows ({self.calibration_rows:,.0f} here) without the tenth "
-                    "that is farthest from its neighbors. Cells are listed one after another, "
-                    "each after the previous ones were replaced by their expectations. Texts are "
-                    "not used.",
+                    "columns predict, in the same features, added up over the columns; from fits "
+                    "without the row (5-fold cross-validation, up to 10,000 rows), and without the "
+                    "tenth of the rows that is farthest from its neighbors, to at most 22,000 "
+                    "rows. A row stands out if its score is 2.5 times as far above the 90 % "
+                    "quantile as the largest of an exponential tail through the 90 % and 99 % "
+                    "quantiles would be. Cells are listed one after another, each after the "
+                    "previous ones were replaced by their expectations. Texts are not used.",
                 )
             )
         items.append(

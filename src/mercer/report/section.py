@@ -144,6 +144,8 @@ def format_value(value: Any, digits: int = 4) -> str:
         text = f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.0f}"
         return text.replace("-", "−")
     text = format_number(value, digits)
+    if abs(value) < 9999.5:
+        text = text.replace(",", "")
     return text.rstrip("0").rstrip(".") if "." in text and "×" not in text else text
 
 

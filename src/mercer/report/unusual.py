@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer import KernelNovelty
 from mercer.errors import ApproximationWarning, suppress_warnings
-from mercer.novelty.cells import unusual_cells
+from mercer.novelty.unusual_cells import held_out_scores, outlying_score, unusual_cells
 from mercer.report.section import HtmlTable, Section, format_fraction, format_value
 from mercer.tables import Table
 from mercer.utils.formatting import format_number, shorten
@@ -20,8 +20,7 @@ __all__ = ["ROW_FILES", "Cell", "Unusual", "find_unusual", "rows_file"]
 #: Possible file names of the table of rows.
 ROW_FILES = ("rows.csv", "rows.parquet")
 _CSV_ROWS = 200_000  # larger tables of rows are Parquet files
-_STANDS_OUT = 3.0  # times the score that nine tenths of the rows have at most
-_LISTED = 20
+_LISTED = 20  # rows; half as many if none stands out
 _NEAR = 0.2  # relative difference up to which an expected number does not explain a cell
 _REPEATED = 0.05  # largest fraction of distinct values in a column, and of rows with a rare one
 
@@ -54,17 +53,16 @@ class Unusual(Section):
     table: Table
     scores: Array
     cells: tuple[Cell, ...]
-    calibration_rows: float
 
     @property
-    def typical(self) -> float:
-        """Score that nine tenths of the rows have at most."""
-        return float(np.quantile(self.scores, 0.9))
+    def limit(self) -> float:
+        """Score above which rows stand out."""
+        return outlying_score(self.scores)
 
     @property
     def standing_out(self) -> int:
-        """Number of rows whose score is more than three times the typical one."""
-        return int((self.scores > _STANDS_OUT * self.typical).sum())
+        """Number of rows that stand out."""
+        return int((self.scores > self.limit).sum())
 
     @property
     def answer(self) -> str:
@@ -83,7 +81,7 @@ class Unusual(Section):
         """Return the unusual cells, and the number of rows that stand out."""
         return {
             "rows_standing_out": self.standing_out,
-            "score_of_nine_tenths": self.typical,
+            "limit": self.limit,
             "cells": [{**asdict(one), **_plain_cells(one)} for one in self.cells],
         }
 
@@ -105,13 +103,11 @@ class Unusual(Section):
             for row, cells in rows.items()
         ]
         heads = ["Row", "Score", "Cells that do not fit (what the other cells of the row predict)"]
-        limit = format_number(_STANDS_OUT * self.typical, 3)
-        count = self.standing_out
-        more = "none has" if count == 0 else f"{count:,} has" if count == 1 else f"{count:,} have"
+        typical = format_number(float(np.quantile(self.scores, 0.9)), 3)
         text = (
             "The score measures how badly the cells of a row fit together. Nine tenths of the rows "
-            f"have at most {format_number(self.typical, 3)}; {more} more than three times as much "
-            f"({limit}). A high score does not mean that a row is wrong."
+            f"have at most {typical}; rows above {format_number(self.limit, 3)} stand out. A high "
+            "score does not mean that a row is wrong."
         )
         return {
             "introduction": text,
@@ -159,10 +155,11 @@ def find_unusual(table: Table) -> Unusual | None:
     if not names:
         return None
     frame = table.frame[names]
+    detector = KernelNovelty(statistic="conditional", random_state=0)
     with suppress_warnings(ApproximationWarning):  # about tables of few rows: scores are enough
-        model = KernelNovelty(statistic="conditional", random_state=0).fit(frame)
-    scores = -np.asarray(model.score_samples(frame))
-    found = unusual_cells(model, frame, n_rows=_LISTED)
+        scores = held_out_scores(detector, frame)
+        n_rows = _LISTED if (scores > outlying_score(scores)).any() else _LISTED // 2
+        found = unusual_cells(detector, frame, scores, n_rows=n_rows)
     cells = [
         Cell(
             row=int(table.rows[one.row]) + 1,
@@ -175,7 +172,7 @@ def find_unusual(table: Table) -> Unusual | None:
         )
         for one in found.itertuples()
     ]
-    return Unusual(table, scores, tuple(cells), float(model.n_calibration_))
+    return Unusual(table, scores, tuple(cells))
 
 
 def _count_if_rare(column: Any, observed: Any, expected: Any) -> int | None:

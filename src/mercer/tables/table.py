@@ -21,7 +21,7 @@ from mercer.tables.columns import (
     ignored_column,
 )
 from mercer.tables.readers import need_pandas, read_frame
-from mercer.utils.formatting import format_names
+from mercer.utils.formatting import format_names, shorten
 from mercer.utils.frames import as_frame, check_distinct_names, is_frame
 from mercer.utils.types import Array
 from mercer.utils.validation import check_choice
@@ -406,7 +406,7 @@ def check_enough_data(
     """Raise ValueError if no column, or fewer than three of n rows, are selected."""
     if columns and rows >= _MIN_ROWS:
         return
-    reasons = "".join(f"\n  - {o.column}: {o.reason}" for o in omissions[:20])
+    reasons = "".join(f"\n  - {shorten(o.column)}: {o.reason}" for o in omissions[:20])
     more = len(omissions) - 20
     raise ValueError(
         f"{name} has {len(columns)} columns and {rows} of {n} rows that can be analyzed. At least "

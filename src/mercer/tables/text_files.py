@@ -27,6 +27,7 @@ from mercer.utils.formatting import format_names
 __all__ = ["TextColumns", "as_labels", "escape_formula", "read_text", "to_csv"]
 
 _SEPARATORS = (",", "\t", ";", "|")  # ties are broken in this order
+_JSON = re.compile(r'\s*(\{\s*"|\[\s*[{\[])')
 _BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _FIELD_LIMIT_LOCK = RLock()
 
@@ -60,6 +61,11 @@ def read_text(
 ) -> Any:
     """Return the data frame of a text file; assumptions about its format are added to notes."""
     text = _decoded(name, content, encoding)
+    if _JSON.match(text):
+        raise ValueError(
+            f"{name} is JSON, not a text file with a line per row. Convert it to CSV or Parquet, "
+            "for example with pandas.read_json."
+        )
     if "\n" not in text:
         text = text.replace("\r", "\n")  # line ends of classic Mac OS
     separator = _find_separator(text)
