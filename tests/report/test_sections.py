@@ -17,7 +17,7 @@ from mercer.information import column_dependence
 from mercer.kernels import Gaussian
 from mercer.novelty.unusual_cells import held_out_scores
 from mercer.report import analyze, numbers, page, result_files, write_report
-from mercer.report.distributions import Curve, Frequencies
+from mercer.report.distributions import Curve, Frequencies, estimate_distributions
 from mercer.report.distributions import _range as drawn_range
 from mercer.report.groups import describe_trait
 from mercer.report.methods import Raised, Steps
@@ -160,6 +160,22 @@ def test_one_group_is_not_described_by_differences():
     assert "could not be determined" in replace(one, confidence=0.3).answer
     with raises(ValueError, "n_clusters=99", 60):
         analyze(as_table(blobs()), n_clusters=99)
+
+
+def test_isolated_rows_are_in_no_group():
+    analysis = analyze(as_table(blobs(kind=["p", "q"] * 30), label="kind"), n_clusters=2)
+    numbers = analysis.groups.numbers.copy()
+    numbers[[4, 7]] = 0
+    groups = replace(analysis.groups, numbers=numbers, alternative=4, followed=["a"])
+    assert "2 rows belong to none" in groups.answer
+    body = str(groups.body)
+    assert "a was not used" in body
+    assert "next best" not in body  # the number was requested
+    assert "next best number is 4" in str(replace(groups, requested=False).body)
+    assert np.isnan(groups.row_columns()["group"]).sum() == 2
+    curve = estimate_distributions(analysis.table, groups).drawn[0]
+    assert np.trapezoid(curve.density, curve.x) == pytest.approx(1, abs=0.03)
+    assert (sum(curve.parts) <= curve.density + 1e-12).all()
 
 
 def test_descriptions_name_one_of_columns_that_repeat_each_other():

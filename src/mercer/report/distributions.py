@@ -264,11 +264,11 @@ def _curve(cells: Any, name: str, numbers: Array, is_date: bool) -> Curve:
         density = _density(values[inside], x, positive)
         return Curve(name, x, density, (), int((~inside).sum()), is_date)
     parts = []
-    for group in range(1, count + 1):
+    for group in range(count + 1):  # 0: isolated rows
         own = values[inside & (groups == group)]
         part = _density(own, x, positive) if len(own) else np.zeros_like(x)
         parts.append(part * len(own) / inside.sum())
-    return Curve(name, x, np.sum(parts, axis=0), tuple(parts), int((~inside).sum()), is_date)
+    return Curve(name, x, np.sum(parts, axis=0), tuple(parts[1:]), int((~inside).sum()), is_date)
 
 
 def _days(cells: Any) -> Array:

@@ -55,7 +55,7 @@ class Group:
 
 @dataclass(frozen=True, eq=False)
 class Groups(Section):
-    """Groups of rows, numbered from 1 by decreasing size.
+    """Groups of rows, numbered from 1 by decreasing size; 0 are isolated rows.
 
     Attributes
     ----------
@@ -71,6 +71,10 @@ class Groups(Section):
         The number that the data suggest.
     confidence : float
         Of ``suggested``; see :class:`mercer.SpectralClustering`.
+    alternative : int or None
+        The next best number of groups.
+    followed : list of str
+        Columns that were left out, because groups would be the rows with some of their values.
     estimator : SpectralClustering
     map : Map
         Two coordinates of some rows.
@@ -88,6 +92,8 @@ class Groups(Section):
     requested: bool
     suggested: int
     confidence: float
+    alternative: int | None
+    followed: list[str]
     estimator: SpectralClustering
     map: Map
     dependence: ColumnDependence | None
@@ -96,6 +102,11 @@ class Groups(Section):
     def is_uncertain(self) -> bool:
         """Whether the data do not determine the number of groups."""
         return self.confidence < COULD_NOT_TELL
+
+    @property
+    def isolated(self) -> int:
+        """Number of rows in no group."""
+        return int((self.numbers == 0).sum())
 
     @property
     def distinguishing(self) -> list[str]:
@@ -138,6 +149,9 @@ class Groups(Section):
         if columns:
             differ = join_words(shorten(name, 30) for name in columns[:3])
             text += f"; they differ most in {differ}"
+        if self.isolated:
+            belong = "row belongs" if self.isolated == 1 else "rows belong"
+            text += f"; {self.isolated:,} {belong} to none of them"
         return f"{text}."
 
     def to_json(self) -> dict[str, Any]:
@@ -147,13 +161,16 @@ class Groups(Section):
             "requested": self.requested,
             "suggested": self.suggested,
             "confidence": self.confidence,
+            "alternative": self.alternative,
+            "isolated": self.isolated,
+            "followed_columns": self.followed,
             "each": self.each,
             "traits": self.traits,
         }
 
     def row_columns(self) -> dict[str, Array]:
         """Return the group of each row."""
-        return {"group": self.numbers}
+        return {"group": np.where(self.numbers > 0, self.numbers, np.nan)}
 
     def tables(self) -> dict[str, list[dict[str, Any]]]:
         """Return one line per group and column, or a single line if there is one group."""
@@ -182,18 +199,30 @@ class Groups(Section):
         }
 
     def _certainty(self) -> str:
-        if self.requested:
-            return ""
-        sizes = format_fraction(self.confidence)
-        count = format_count(self.suggested, "group")
-        return (
-            f"{count[0].upper()}{count[1:]} {'is' if self.suggested == 1 else 'are'} found with "
-            f"{sizes} of the settings that were tried for the smallest size of a group."
-        )
+        text = ""
+        if not self.requested:
+            count = format_count(self.suggested, "group")
+            text = (
+                f"{count[0].upper()}{count[1:]} {'is' if self.suggested == 1 else 'are'} found "
+                f"with {format_fraction(self.confidence)} of the settings that were tried for the "
+                "smallest size of a group."
+            )
+            if self.alternative is not None:
+                text += f" The next best number is {self.alternative}."
+        if self.followed:
+            names = join_words(shorten(name, 30) for name in self.followed)
+            text += (
+                f" {names} {'was' if len(self.followed) == 1 else 'were'} not used to find groups, "
+                "which would only repeat its values."
+            )
+        return text.strip()
 
     def _figure(self) -> Figure:
         shown = self.map
-        labels = self.numbers[shown.rows].astype(str) if len(self.each) > 1 else None
+        labels = None
+        if len(self.each) > 1:
+            own = self.numbers[shown.rows]
+            labels = np.where(own > 0, own.astype(str), "none")
         drawn = len(shown.rows)
         total = len(self.numbers)
         count = f"{drawn:,} rows" if drawn == total else f"{drawn:,} of {total:,} rows"
@@ -294,10 +323,11 @@ def find_groups(
         if n_groups is not None:
             suggestion = table_clustering(model).set_params(max_rows=1000).fit(model.data)
     labels = np.asarray(fitted.labels_)
-    sizes = np.bincount(labels, minlength=fitted.n_clusters_)
+    sizes = np.bincount(labels[labels >= 0], minlength=fitted.n_clusters_)
     rank = np.argsort(np.argsort(-sizes, kind="stable"))
-    numbers = rank[labels] + 1
-    traits = cluster_traits(_with_binary_categories(model.table), numbers)
+    numbers = np.where(labels >= 0, rank[labels] + 1, 0)
+    members = np.where(numbers > 0, numbers, -1)
+    traits = cluster_traits(_with_binary_categories(model.table), members)
     each = []
     for number in range(1, len(sizes) + 1):
         size = int((numbers == number).sum())
@@ -311,6 +341,8 @@ def find_groups(
         requested=n_groups is not None,
         suggested=suggestion.n_clusters_,
         confidence=suggestion.confidence_,
+        alternative=getattr(suggestion, "alternative_", None),
+        followed=[str(name) for name in getattr(fitted, "followed_columns_", [])],
         estimator=fitted,
         map=_map(model.table),
         dependence=dependence,

@@ -226,7 +226,8 @@ def predict_label(model: Preparation, groups: Groups) -> Prediction:
     classes, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
     numbers = groups.numbers[known]
     by_group = np.zeros((len(classes), len(groups.each)), dtype=int)
-    np.add.at(by_group, (codes, numbers - 1), 1)
+    inside = numbers > 0  # not isolated
+    np.add.at(by_group, (codes[inside], numbers[inside] - 1), 1)
     return Prediction(
         column=column,
         reason=None,
