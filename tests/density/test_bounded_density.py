@@ -162,7 +162,8 @@ def test_weights_equal_copies_and_zero_weights_equal_absence(boundary, adaptive)
 
 def test_auto_bandwidth_maximizes_the_leave_one_out_likelihood_of_the_reflected_density():
     X = np.random.default_rng(0).exponential(size=(60, 1))
-    chosen = ParzenDensity(support="positive").fit(X).kernel_.bandwidth
+    reflected = ParzenDensity(support="positive", boundary="reflection")
+    chosen = reflected.fit(X).kernel_.bandwidth
 
     def likelihood(h):
         differences, sums = X - X.T, X + X.T
@@ -179,9 +180,48 @@ def test_auto_bandwidth_maximizes_the_leave_one_out_likelihood_of_the_reflected_
 
 def test_auto_bandwidth_of_many_rows_is_extrapolated():
     X = np.random.default_rng(0).exponential(size=(2500, 1))
-    many = ParzenDensity(support="positive").fit(X).kernel_.bandwidth
-    few = ParzenDensity(support="positive").fit(X[:1000]).kernel_.bandwidth
+    reflected = ParzenDensity(support="positive", boundary="reflection")
+    many, few = (reflected.fit(rows).kernel_.bandwidth for rows in (X, X[:1000]))
     assert 0.5 < many / few < 1.1
+
+
+@pytest.mark.parametrize("adaptive", [False, True])
+@pytest.mark.parametrize("kernel", [Gaussian("auto"), Laplacian("leave-one-out")])
+def test_auto_boundary_is_the_more_likely_one(kernel, adaptive):
+    rng = np.random.default_rng(0)
+    long_tail = np.exp(1.5 * rng.normal(size=(200, 2)) @ np.array([[1.0, 0.8], [0.0, 0.6]]))
+    high_at_bound = np.abs(rng.normal(size=(200, 2)))
+    if adaptive and isinstance(kernel, Laplacian):
+        return
+    for X, expected in ((long_tail, "transformation"), (high_at_bound, "reflection")):
+        for weights in (None, np.full(200, 2.0)):
+            density = ParzenDensity(kernel=kernel, support="positive", adaptive=adaptive)
+            density.fit(X, sample_weight=weights)
+            assert density.bounds_.boundary == expected
+            given = ParzenDensity(
+                kernel=kernel, support="positive", adaptive=adaptive, boundary=expected
+            )
+            same = given.fit(X, sample_weight=weights).score_samples(X)
+            assert_array_equal(density.score_samples(X), same)
+            again = density.with_chosen_parameters().fit(X, sample_weight=weights)
+            assert_allclose(again.score_samples(X), same)
+
+
+def test_auto_boundary_of_values_at_a_bound_and_of_given_bandwidths_is_reflection():
+    X = np.exp(1.5 * np.random.default_rng(0).normal(size=(100, 1)))
+    given = ParzenDensity(kernel=Gaussian(0.5), support="positive").fit(X)
+    assert given.bounds_.boundary == "reflection"
+    X[0] = 0
+    assert ParzenDensity(support="positive").fit(X).bounds_.boundary == "reflection"
+
+
+def test_reflection_keeps_correlations():
+    rng = np.random.default_rng(0)
+    X = np.abs(rng.normal(size=(300, 2)) @ np.array([[1.0, 0.9], [0.0, 0.3]]))
+    density = ParzenDensity(support="positive", boundary="reflection").fit(X[:200])
+    assert density.kernel_.metric is not None
+    columns = ParzenDensity(kernel=Gaussian([0.3, 0.3]), support="positive").fit(X[:200])
+    assert density.score(X[200:]) > columns.score(X[200:])
 
 
 def test_bounds_improve_densities_that_end_at_a_bound():
@@ -275,6 +315,8 @@ def test_values_at_a_bound_need_reflection():
 def test_equal_rows_have_no_bandwidth():
     with raises(ValueError, "bandwidth"):
         ParzenDensity(support="positive").fit(np.ones((5, 1)))
+    with raises(ValueError, "constant"):
+        ParzenDensity(support="positive", adaptive=True).fit(np.ones((5, 1)))
 
 
 @pytest.mark.parametrize(

@@ -174,11 +174,14 @@ def test_regions_have_their_coverage_and_equal_densities_at_their_ends(settings,
 
 def test_regions_include_a_bound_where_the_density_is_high():
     X = np.random.default_rng(0).exponential(size=(200, 1))
-    region = ParzenDensity(support="positive").fit(X).highest_density_region(0.5)
+    density = ParzenDensity(support="positive", boundary="reflection").fit(X)
+    region = density.highest_density_region(0.5)
     assert region[0, 0] == 0.0
 
 
-@pytest.mark.parametrize("settings", [{}, {"support": "positive"}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"support": "positive"}, {"support": "positive", "boundary": "reflection"}]
+)
 def test_regions_of_many_rows_agree_with_a_fine_grid_and_need_few_values_of_the_cdf(
     settings, monkeypatch
 ):
@@ -474,14 +477,27 @@ def test_invalid_conditions_are_refused(kernel, given, named):
         ParzenDensity(kernel=kernel).fit(two_clusters(20)).conditional(given)
 
 
-def test_conditions_outside_of_the_support_and_correlated_reflection_are_refused():
-    X = two_clusters(20)
-    density = ParzenDensity(kernel=Gaussian(1.0), support=(-9, None)).fit(X)
+def test_conditions_outside_of_the_support_are_refused():
+    density = ParzenDensity(kernel=Gaussian(1.0), support=(-9, None)).fit(two_clusters(20))
     with raises(ValueError, -10, -9):
         density.conditional({0: -10.0})
-    for settings in ({"kernel": Gaussian(1.0, metric=METRIC)}, {"adaptive": "shape"}):
-        with raises(ValueError, "transformation"):
-            ParzenDensity(support=(-9, 9), **settings).fit(X).conditional({0: 1.0})
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"kernel": Gaussian(1.5, metric=METRIC)}, {"adaptive": True}, {"adaptive": "shape"}],
+)
+def test_conditional_of_reflected_correlated_kernels_is_the_ratio_of_densities(settings):
+    X = two_clusters(30) @ np.array([[1.0, 0.8], [0.0, 0.6]])
+    low = X.min(axis=0) - 0.1
+    support = [(low[0], None), (low[1], X[:, 1].max() + 0.2)]
+    density = ParzenDensity(support=support, boundary="reflection", **settings).fit(X)
+    x, y = low[0] + 0.2, np.linspace(*support[1], 2001)
+    joint = density.pdf(np.column_stack([np.full(2001, x), y]))
+    marginal = np.trapezoid(joint, y)
+    found = density.conditional({0: x})
+    assert_allclose(found.pdf(y[:, None]), joint / marginal, rtol=1e-4, atol=1e-6)
+    assert found.support_.max() < len(X)
 
 
 def test_dask_collections():

@@ -13,7 +13,7 @@ DENSITIES = {
     "parzen": ParzenDensity(),
     "adaptive": ParzenDensity(adaptive=True),
     "shape": ParzenDensity(adaptive="shape"),
-    "reflection": ParzenDensity(support=(-1e308, None)),
+    "reflection": ParzenDensity(support=(-1e308, None), boundary="reflection"),
     "learned": ParzenDensity(weights="learned"),
     "series": SeriesDensity(),
     "stacked": StackedDensity(),

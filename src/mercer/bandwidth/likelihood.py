@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import log, sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -41,13 +41,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Coordinates",
+    "best_candidate",
     "choice_rows",
     "fit_reflected",
     "gaussian_in",
+    "has_likelihood_rule",
     "is_extreme",
     "leave_one_out_likelihood",
     "most_likely_bandwidth",
     "most_likely_kernel",
+    "reflection_gain",
     "sample_coordinates",
     "smoothing_gap",
 ]
@@ -55,7 +58,6 @@ __all__ = [
 _MAX_ROWS = 2000  # between all pairs of which kernel values are computed
 _TRIAL_ROWS = 500  # on which candidates are compared
 _TOLERANCE = 0.01  # of the logarithm of a bandwidth
-_REFLECTED_RULES = ("auto", "leave-one-out")  # the others do not depend on the bounds
 
 #: From the reach of kernels to the reflections that matter, as maps of rows.
 Images = Callable[[Array], Sequence[Callable[[Array], Array]]]
@@ -304,11 +306,7 @@ def most_likely_kernel(kernel: Stationary, sample: BandwidthSample) -> Stationar
     few = np.arange(len(rows))
     if len(rows) > _TRIAL_ROWS:
         few = random_rows(len(rows), _TRIAL_ROWS)
-    found = [
-        _most_likely_multiple(unit, rows[few], weights[few], final=len(few) == len(rows))
-        for unit in _units(kernel, rows, weights)
-    ]
-    best, _ = max(found, key=lambda one: one[1])
+    best, _ = best_candidate(kernel, rows[few], weights[few], final=len(few) == len(rows))
     has_sums = _has_fast_sums(kernel, sample)
     if len(few) == len(rows) and not has_sums:
         return best
@@ -397,29 +395,35 @@ def smoothing_gap(
     return factor * size_ratio ** (-1 / (d + 4)), gap if np.isfinite(gap) else 0.0
 
 
-def _units(kernel: Stationary, rows: Array, weights: Array) -> list[Stationary]:
-    """Return the candidates, with bandwidths of one standard deviation."""
-    if isinstance(kernel, Gaussian):
-        if kernel.metric is not None:
-            return [kernel.with_bandwidth(1.0)]
-        return [gaussian_in(coordinates, 1.0) for coordinates in sample_coordinates(rows, weights)]
-    deviations = sample_coordinates(rows, weights)[0].factor.diagonal()
-    return [kernel.with_bandwidth(deviations if len(deviations) > 1 else float(deviations[0]))]
-
-
-def _most_likely_multiple(
-    unit: Stationary, rows: Array, weights: Array, *, final: bool
+def best_candidate(
+    kernel: Stationary, rows: Array, weights: Array, *, final: bool = True
 ) -> tuple[Stationary, float]:
-    """Return the kernel with the most likely multiple of its bandwidths, and its likelihood.
+    """Return the candidate and the multiple of its bandwidths with the largest likelihood.
 
-    Single precision is accurate enough if the result will be refined.
+    Single precision is accurate enough if the result is not ``final``, but will be refined.
     """
-    Z = unit.to_units(rows)
-    low, high = search_range(Z, _extent(Z, weights))
-    smallest = _scaled(unit, low)
-    score = leave_one_out_likelihood(smallest, rows, weights, single=not final)
-    factor, highest = most_likely_factor(score, 1.0, high / low, _TOLERANCE)
-    return _scaled(smallest, factor), highest
+    found = []
+    for unit in _candidates(kernel, rows, weights):
+        Z = unit.to_units(rows)
+        low, high = search_range(Z, _extent(Z, weights))
+        smallest = _scaled(unit, low)  # rounding errors of exponents are visible there
+        score = leave_one_out_likelihood(smallest, rows, weights, single=not final)
+        factor, highest = most_likely_factor(score, 1.0, high / low, _TOLERANCE)
+        found.append((_scaled(smallest, factor), highest))
+    return max(found, key=lambda one: one[1])
+
+
+def _candidates(kernel: Stationary, rows: Array, weights: Array) -> list[Stationary]:
+    """Return kernels of which a multiple is chosen, with bandwidths of one standard deviation."""
+    if isinstance(kernel, Gaussian) and kernel.metric is not None:
+        return [kernel.with_bandwidth(1.0)]
+    if kernel.has_rule("leave-one-out"):
+        return [kernel.with_bandwidth(1.0)]
+    coordinates = sample_coordinates(rows, weights)
+    if isinstance(kernel, Gaussian):
+        return [gaussian_in(one, 1.0) for one in coordinates]
+    deviations = coordinates[0].factor.diagonal()
+    return [kernel.with_bandwidth(deviations if len(deviations) > 1 else float(deviations[0]))]
 
 
 def _extent(Z: Array, weights: Array) -> float:
@@ -435,62 +439,92 @@ def _scaled(kernel: Stationary, factor: float) -> Stationary:
     return kernel.with_bandwidth(bandwidth if bandwidth.ndim else float(bandwidth))
 
 
-# --- densities that are reflected at bounds -------------------------------------------------------
+# --- densities with bounds ------------------------------------------------------------------------
 
 
-def fit_reflected(kernel: Kernel, X: Array, weights: Array | None, images: Images) -> Kernel:
-    """Return the kernel with the bandwidth that maximizes the leave-one-out likelihood.
+def has_likelihood_rule(kernel: Kernel) -> TypeGuard[Stationary]:
+    """Return whether the bandwidth maximizes a likelihood, which depends on the bounds."""
+    rules = ("auto", "leave-one-out")
+    return isinstance(kernel, Stationary) and any(map(kernel.has_rule, rules))
+
+
+def fit_reflected(
+    kernel: Stationary, X: Array, weights: Array | None, images: Images
+) -> Stationary:
+    """Return the kernel whose reflected density has the largest leave-one-out likelihood.
 
     The left-out point and its reflections do not contribute to its own density. Of more than 1000
     distinct rows 1000 are used, evenly spaced in lexicographic order, and the result is
-    extrapolated by the rate :math:`n^{-1/(d+4)}`. Kernels without one of the rules are unchanged.
-
-    "leave-one-out" chooses one bandwidth; "auto" one per column, in proportion to their standard
-    deviations, unless the kernel has a metric. ``images(reach)`` are the reflections that matter
+    extrapolated by the rate :math:`n^{-1/(d+4)}`. ``images(reach)`` are the reflections that matter
     for kernels that extend so far.
     """
-    if not isinstance(kernel, Stationary) or not any(map(kernel.has_rule, _REFLECTED_RULES)):
-        return kernel
-    scaled = kernel.has_rule("auto") and X.shape[1] > 1
-    if isinstance(kernel, Gaussian) and isinstance(kernel.metric, str):
-        kernel = kernel.with_metric(sample_metric(kernel.metric, X, weights))
+    kernel = _with_metric(kernel, X, weights)
     counts = np.ones(len(X)) if weights is None else multiplicities(weights)
     chosen, masses, size_ratio = select_representatives(X, counts, 1000, grouped=True)
     rows, masses = choice_rows(X[chosen], masses)
-    unit: float | Array = 1.0
-    if scaled and not (isinstance(kernel, Gaussian) and kernel.metric is not None):
-        unit = sample_coordinates(rows, masses)[0].factor.diagonal()
-    found = _most_likely_reflected(kernel, rows, masses, images, unit)
-    return kernel.with_bandwidth(size_ratio ** (1 / (X.shape[1] + 4)) * found * unit)
+    n, rate = effective_size(masses) / size_ratio, 1 / (X.shape[1] + 4)
+    few = random_rows(len(rows), _TRIAL_ROWS)
+    best, _ = _best_reflected(kernel, rows[few], masses[few], images)
+    if len(few) < len(rows):
+        best = _scaled(best, (effective_size(masses[few]) / effective_size(masses)) ** rate)
+        score = _reflected_likelihood(best, rows, masses, images)
+        best = _scaled(best, refined_factor(score, 0.5, 2.0, _TOLERANCE)[0])
+    return _scaled(best, (effective_size(masses) / n) ** rate)
 
 
-def _most_likely_reflected(
-    kernel: Stationary, X: Array, weights: Array, images: Images, unit: float | Array
+def reflection_gain(
+    kernel: Stationary, X: Array, weights: Array | None, images: Images, Z: Array, log_slopes: Array
 ) -> float:
-    if len(X) == 1:
-        raise ValueError(
-            "No bandwidth can be chosen from equal rows: every distance is 0. Pass a number, such "
-            "as Gaussian(bandwidth=1.0)."
-        )
-    units = kernel.with_bandwidth(unit).to_units(X)
-    low, high = search_range(units, _extent(units, weights))
+    """Return the leave-one-out likelihood of reflection minus that of transformation.
 
-    def score(bandwidth: float) -> float:
-        return _reflected_likelihood(kernel.with_bandwidth(bandwidth * unit), X, weights, images)
+    On at most 500 distinct rows, for the best kernel of each. ``Z``: the transformed rows of X.
+    ``log_slopes``: the logarithms of the volumes that the transformation adds.
+    """
+    counts = np.ones(len(X)) if weights is None else multiplicities(weights)
+    rows, masses, _ = select_representatives(X, counts, _TRIAL_ROWS, grouped=True)
+    used = ~is_extreme(X[rows], masses)
+    rows, masses = rows[used], masses[used]
+    reflected = _best_reflected(_with_metric(kernel, X, weights), X[rows], masses, images)[1]
+    transformed = best_candidate(_with_metric(kernel, Z, weights), Z[rows], masses)[1]
+    return reflected - transformed - float(masses @ log_slopes[rows]) / float(masses.sum())
 
-    return most_likely_factor(score, low, high, 1e-3)[0]
+
+def _best_reflected(
+    kernel: Stationary, X: Array, weights: Array, images: Images
+) -> tuple[Stationary, float]:
+    """Return the best candidate without bounds, with the best multiple of it with reflection."""
+    best, _ = best_candidate(kernel, X, weights)
+    score = _reflected_likelihood(best, X, weights, images)
+    # reflection allows wider kernels where the density is high at a bound
+    factor, highest = refined_factor(score, 0.5, 8.0, _TOLERANCE)
+    return _scaled(best, factor), highest
 
 
-def _reflected_likelihood(kernel: Stationary, X: Array, weights: Array, images: Images) -> float:
-    """Mean log density of distinct points given the others."""
+def _with_metric(kernel: Stationary, X: Array, weights: Array | None) -> Stationary:
+    """Return a kernel with the metric that a Gaussian kernel names."""
+    if isinstance(kernel, Gaussian) and isinstance(kernel.metric, str):
+        return kernel.with_metric(sample_metric(kernel.metric, X, weights))
+    return kernel
+
+
+def _reflected_likelihood(
+    kernel: Stationary, X: Array, weights: Array, images: Images
+) -> Callable[[float], float]:
+    """Return the mean log density of distinct points given the others, of a bandwidth's factor."""
     d, everything = X.shape[1], slice(0, len(X))
-    tiles = [kernel.log_tiles(image(X), X) for image in images(reach(kernel, d))]
-    parts = [tile(everything, everything, None) + np.log(weights) for tile in tiles]
-    for logs in parts:
-        np.fill_diagonal(logs, -np.inf)
-    top = np.max([logs.max(axis=1) for logs in parts], axis=0)
-    if np.isneginf(top).any():
-        return -np.inf
-    sums = np.log(sum(exponentials(logs - top[:, None]).sum(axis=1) for logs in parts)) + top
-    mean = float(weights @ (sums - np.log(weights.sum() - weights))) / float(weights.sum())
-    return mean - kernel.log_normalizer(d)
+    log_weights, log_rest = np.log(weights), np.log(weights.sum() - weights)
+
+    def score(factor: float) -> float:
+        scaled = _scaled(kernel, factor)
+        tiles = [scaled.log_tiles(image(X), X) for image in images(reach(scaled, d))]
+        parts = [tile(everything, everything, None) + log_weights for tile in tiles]
+        for logs in parts:
+            np.fill_diagonal(logs, -np.inf)
+        top = np.max([logs.max(axis=1) for logs in parts], axis=0)
+        if np.isneginf(top).any():
+            return -np.inf
+        sums = np.log(sum(exponentials(logs - top[:, None]).sum(axis=1) for logs in parts)) + top
+        mean = float(weights @ (sums - log_rest)) / float(weights.sum())
+        return mean - scaled.log_normalizer(d)
+
+    return score

@@ -19,14 +19,16 @@ from dataclasses import dataclass
 from itertools import product
 from math import ceil, prod
 from numbers import Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import expit
 
 from mercer.utils.types import Array
 
-__all__ = ["Bounds", "Image"]
+__all__ = ["BoundaryMethod", "Bounds", "Image"]
+
+BoundaryMethod = Literal["reflection", "transformation"]
 
 _MAX_IMAGES = 4096  # of a point under reflections
 
@@ -52,10 +54,10 @@ class Bounds:
 
     low: Array
     high: Array
-    boundary: str
+    boundary: BoundaryMethod
 
     @classmethod
-    def parse(cls, support: Any, d: int, boundary: str) -> Bounds:
+    def parse(cls, support: Any, d: int, boundary: BoundaryMethod) -> Bounds:
         """Return the bounds that a parameter ``support`` describes for d columns.
 
         ``support``: None (also for a bound) or an infinite number means no bound.
@@ -138,7 +140,7 @@ class Bounds:
         with np.errstate(divide="ignore", invalid="ignore"):  # columns without these bounds
             logs = -np.where(np.isfinite(self.low), np.log(X - self._low), 0.0)
             logs -= np.where(np.isfinite(self.high), np.log(self._high - X), 0.0)
-        logs += np.where(self._bounded & ~self._one_sided, np.log(self._high - self._low), 0.0)
+            logs += np.where(self._bounded & ~self._one_sided, np.log(self._high - self._low), 0.0)
         return np.asarray(logs.sum(axis=1))
 
     def log_slope_gradient(self, Z: Array) -> Array:

@@ -11,39 +11,24 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from scipy.special import logsumexp
 
 from mercer.bandwidth.adaptive_density import SamplePointDensity
 from mercer.bandwidth.likelihood import Coordinates
-from mercer.density.bounds import Bounds, Image
-from mercer.kernels import Gaussian, Kernel, Laplacian
+from mercer.density.bounds import Bounds
+from mercer.kernels import Gaussian, Kernel, Laplacian, Stationary
 from mercer.kernels.densities import is_product, reach
 from mercer.utils.types import Array
 
-__all__ = ["ConditionalTerms", "condition_adapted", "condition_kernel", "split_columns"]
+__all__ = ["ConditionalTerms", "condition_adapted", "condition_kernel"]
 
 
 class ConditionalTerms(NamedTuple):
     """Kernels of a conditional density."""
 
-    used: Array  # indices of the kernels with a weight that matters
-    log_weights: Array  # of all kernels, up to a constant
-    centers: Array  # their centers in the remaining columns, shape (n, dy)
-
-    @property
-    def weights(self) -> Array:
-        """Normalized weights of the used kernels."""
-        logs = self.log_weights[self.used]
-        weights = np.exp(logs - logs.max())
-        return np.asarray(weights / weights.sum())
-
-
-def split_columns(given: dict[int, float], d: int) -> tuple[list[int], list[int], Array]:
-    """Return the given columns, the remaining ones, and the given values."""
-    fixed = sorted(given)
-    free = [column for column in range(d) if column not in given]
-    return fixed, free, np.array([given[column] for column in fixed], dtype=np.float64)
+    used: Array  # index of the kernel of the joint density, for each kernel
+    centers: Array  # in the remaining columns
+    weights: Array  # with sum 1
 
 
 def condition_kernel(
@@ -58,20 +43,19 @@ def condition_kernel(
     ``points``: on the line, like the given values. ``bounds``: of the given columns, if densities
     are reflected.
     """
-    fixed, free, x = split_columns(given, points.shape[1])
+    fixed, free, x = _split_columns(given, points.shape[1])
     with np.errstate(divide="ignore"):
         logs = np.log(weights)
     if isinstance(kernel, Gaussian) and kernel.metric is not None:
         S = kernel.bandwidth_matrix(points.shape[1])
         if not is_product(kernel, points.shape[1]):
-            _refuse_reflection(bounds)
             slope, covariance = _regression(S, fixed, free)
-            correlated = Gaussian(1.0, metric=S[np.ix_(fixed, fixed)])
-            logs = logs + _log_kernel(correlated, x, points[:, fixed], None)
-            centers = points[:, free] + (x - points[:, fixed]) @ slope.T
+            at_x: Stationary = Gaussian(1.0, metric=S[np.ix_(fixed, fixed)])
             scale = float(np.sqrt(covariance.diagonal().max()))
-            inner: Kernel = Gaussian(scale, metric=covariance / scale**2)
-            return inner, _terms(logs, centers)
+            inner = Gaussian(scale, metric=covariance / scale**2)
+            images = _images(bounds, x, reach(at_x, len(fixed)))
+            parts = logs + _log_kernel(at_x, images, points[:, fixed])
+            return inner, _terms(parts, points[:, free], points[:, fixed], images, slope)
         kernel = Gaussian(np.sqrt(S.diagonal()))
     if not isinstance(kernel, Gaussian | Laplacian):
         raise ValueError(
@@ -79,59 +63,72 @@ def condition_kernel(
         )
     bandwidths = kernel.bandwidth_vector(points.shape[1])
     at_x = kernel.with_bandwidth(bandwidths[fixed])
-    logs = logs + _log_kernel(at_x, x, points[:, fixed], bounds)
-    return kernel.with_bandwidth(bandwidths[free]), _terms(logs, points[:, free])
+    images = _images(bounds, x, reach(at_x, len(fixed)))
+    logs = logsumexp(logs + _log_kernel(at_x, images, points[:, fixed]), axis=0, keepdims=True)
+    found = _terms(logs, points[:, free], points[:, fixed], images[:1], None)
+    return kernel.with_bandwidth(bandwidths[free]), found
 
 
 def condition_adapted(
     density: SamplePointDensity, given: dict[int, float], bounds: Bounds | None
 ) -> tuple[SamplePointDensity, ConditionalTerms]:
     """Return the conditional density for one bandwidth, or bandwidth matrix, per point."""
-    d = density.points.shape[1]
-    fixed, free, x = split_columns(given, d)
+    fixed, free, x = _split_columns(given, density.points.shape[1])
     points = density.coordinates.original(density.points)
-    factor = density.coordinates.factor
+    factor, center = density.coordinates.factor, density.coordinates.center[free]
+    images = _images(bounds, x, 9 * density.deviations()[:, fixed].max(axis=0))
+    differences = images[:, None] - points[:, fixed]
     with np.errstate(divide="ignore"):
         logs = np.log(density.weights)
     if density.inverses.ndim == 1:
-        h = 1 / density.inverses
         S = factor @ factor.T
-        if (factor != np.diag(factor.diagonal())).any():
-            _refuse_reflection(bounds)
         slope, covariance = _regression(S, fixed, free)
         root = np.linalg.cholesky(S[np.ix_(fixed, fixed)])
-        images = _images(bounds, 9 * h.max() * np.linalg.norm(factor, axis=1)[fixed])
-        squares = [
-            (solve_triangular(root, (image(x) - points[:, fixed]).T, lower=True) ** 2).sum(axis=0)
-            for image in images
-        ]
-        logs = logs + logsumexp(-0.5 * np.array(squares) / h**2, axis=0) - len(fixed) * np.log(h)
-        centers = points[:, free] + (x - points[:, fixed]) @ slope.T
-        coordinates = Coordinates(density.coordinates.center[free], np.linalg.cholesky(covariance))
-        terms = _terms(logs, centers)
-        inverses = density.inverses[terms.used]
+        scaled = np.linalg.solve(root, differences[..., None])[..., 0] * density.inverses[:, None]
+        logs = logs + len(fixed) * np.log(density.inverses)
+        coordinates = Coordinates(center, np.linalg.cholesky(covariance))
+        inverses = density.inverses
     else:
-        _refuse_reflection(bounds)
         B = factor @ np.linalg.inv(density.inverses)
         S = B @ np.swapaxes(B, 1, 2)
         slope, covariance = _regression(S, fixed, free)
-        differences = x - points[:, fixed]
         roots = np.linalg.cholesky(S[:, fixed][:, :, fixed])
         scaled = np.linalg.solve(roots, differences[..., None])[..., 0]
-        logs = logs - 0.5 * (scaled**2).sum(axis=1)
-        logs -= np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
-        centers = points[:, free] + (slope @ differences[..., None])[..., 0]
-        coordinates = Coordinates(density.coordinates.center[free], np.eye(len(free)))
-        terms = _terms(logs, centers)
-        inverses = np.linalg.inv(np.linalg.cholesky(covariance[terms.used]))
-    scaled_centers = coordinates.scaled(terms.centers[terms.used])
-    return SamplePointDensity(coordinates, scaled_centers, terms.weights, inverses), terms
+        logs = logs - np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
+        coordinates = Coordinates(center, np.eye(len(free)))
+        inverses = np.linalg.inv(np.linalg.cholesky(covariance))
+    with np.errstate(over="ignore", under="ignore"):
+        logs = logs - 0.5 * (scaled**2).sum(axis=2)
+    terms = _terms(logs, points[:, free], points[:, fixed], images, slope)
+    found = SamplePointDensity(
+        coordinates, coordinates.scaled(terms.centers), terms.weights, inverses[terms.used]
+    )
+    return found, terms
 
 
-def _terms(logs: Array, centers: Array) -> ConditionalTerms:
+def _split_columns(given: dict[int, float], d: int) -> tuple[list[int], list[int], Array]:
+    """Return the given columns, the remaining ones, and the given values."""
+    fixed = sorted(given)
+    free = [column for column in range(d) if column not in given]
+    return fixed, free, np.array([given[column] for column in fixed], dtype=np.float64)
+
+
+def _terms(
+    logs: Array, y: Array, points: Array, images: Array, slope: Array | None
+) -> ConditionalTerms:
+    """Return a term for each image of x and each kernel whose weight matters.
+
+    ``logs``: logarithms of the weights, up to a constant, shape (images, n). ``slope``: of the
+    centers, as functions of x: one matrix, or one per kernel.
+    """
     # weights below this fraction of the largest are dropped
-    used = np.flatnonzero(logs > logs.max() + np.log(1e-18))
-    return ConditionalTerms(used, logs, centers)
+    image, used = np.nonzero(logs > logs.max() + np.log(1e-18))
+    weights = np.exp(logs[image, used] - logs.max())
+    centers = y[used]
+    if slope is not None:
+        slopes = slope if slope.ndim == 2 else slope[used]
+        centers = centers + (slopes @ (images[image] - points[used])[..., None])[..., 0]
+    return ConditionalTerms(used, centers, np.asarray(weights / weights.sum()))
 
 
 def _regression(S: Array, fixed: list[int], free: list[int]) -> tuple[Array, Array]:
@@ -142,24 +139,11 @@ def _regression(S: Array, fixed: list[int], free: list[int]) -> tuple[Array, Arr
     return slope, S[..., free, :][..., :, free] - slope @ xy
 
 
-def _images(bounds: Bounds | None, width: Array) -> list[Image]:
-    if bounds is None:
-        return [Image(np.ones(len(width)), np.zeros(len(width)))]
-    return bounds.images(width)
+def _images(bounds: Bounds | None, x: Array, width: Array) -> Array:
+    """Return x and its reflections that matter, as rows."""
+    return x[None] if bounds is None else np.array([image(x) for image in bounds.images(width)])
 
 
-def _log_kernel(kernel: Kernel, x: Array, points: Array, bounds: Bounds | None) -> Array:
-    """Return the logarithms of the kernel between x, with its reflections, and the points."""
-    images = _images(bounds, reach(kernel, len(x)))
-    reflected = np.array([image(x) for image in images])
-    tiles = kernel.log_tiles(reflected, points)
-    logs = tiles(slice(0, len(reflected)), slice(0, len(points)), None)
-    return np.asarray(logsumexp(logs, axis=0))
-
-
-def _refuse_reflection(bounds: Bounds | None) -> None:
-    if bounds is not None:
-        raise ValueError(
-            "Conditional densities of kernels with correlated columns need "
-            "boundary='transformation', not 'reflection'."
-        )
+def _log_kernel(kernel: Stationary, X: Array, points: Array) -> Array:
+    """Return the logarithms of the kernel between rows and points."""
+    return kernel.log_tiles(X, points)(slice(0, len(X)), slice(0, len(points)), None)

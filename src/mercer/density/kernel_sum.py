@@ -367,7 +367,7 @@ class KernelSum(Distribution):
             terms, found = condition_adapted(self.terms, given, reflected)
         else:
             kernel, found = condition_kernel(self.terms.kernel, centers, weights, given, reflected)
-            terms = WindowSum(kernel, Points(found.centers[found.used]), found.weights)
+            terms = WindowSum(kernel, Points(found.centers), found.weights)
         return KernelSum(terms, None if bounds is None else bounds.take(free)), found.used
 
     def draw(self, count: int, rng: np.random.Generator) -> Array:

@@ -13,15 +13,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.bandwidth import fit_kernel
 from mercer.bandwidth.adaptive_density import Adaptation, SamplePointDensity, adapted_density
-from mercer.bandwidth.likelihood import fit_reflected, gaussian_in, most_likely_kernel
+from mercer.bandwidth.likelihood import (
+    fit_reflected,
+    gaussian_in,
+    has_likelihood_rule,
+    most_likely_kernel,
+    reflection_gain,
+)
 from mercer.data.points import Points, Sample, validate_points, validate_weights
 from mercer.decomposition.base import KernelEstimator
 from mercer.density.base import Density
-from mercer.density.bounds import Bounds
+from mercer.density.bounds import BoundaryMethod, Bounds
 from mercer.density.kernel_sum import KernelSum, mean_window, validate_density_sample
 from mercer.density.mixture_weights import maximum_likelihood
 from mercer.errors import ConvergenceWarning, warn
-from mercer.kernels import Gaussian, Kernel, as_kernel
+from mercer.kernels import Gaussian, Kernel, Stationary, as_kernel
 from mercer.utils.distributions import GaussianTerms
 from mercer.utils.estimators import all_or_nothing
 from mercer.utils.types import Array
@@ -44,9 +50,10 @@ class ParzenDensity(Density, KernelEstimator):
         A kernel with a finite integral: Gaussian, Laplacian, Matern, Epanechnikov or a sum of them,
         with one bandwidth, one per column, or the name of a rule. The bandwidth "auto" maximizes
         the leave-one-out likelihood over multiples of the columns' standard deviations and, for the
-        Gaussian kernel, of the covariance matrix with all or half of the correlations
-        (:mod:`mercer.bandwidth.likelihood`). A fit warns if another bandwidth is much more likely
-        than a given one.
+        Gaussian kernel, of the covariance matrix with all or half of the correlations. A row that
+        is more than three times as far from the median of a column as all others has no influence
+        on this choice (:mod:`mercer.bandwidth.likelihood`). A fit warns if another bandwidth is
+        much more likely than a given one.
     adaptive : False, True or "shape"
         With True every training point has its own bandwidth, wider where the density is low
         (Abramson); with "shape" its own bandwidth matrix, from the scatter of its neighbors. Both
@@ -62,12 +69,15 @@ class ParzenDensity(Density, KernelEstimator):
     support : None, "positive", (low, high) or sequence
         Interval of possible values, for all columns or a sequence with one entry per column; None
         (also for one bound) means no bound. The density is 0 outside and has mass 1 inside.
-    boundary : {"reflection", "transformation"}
+    boundary : {"auto", "reflection", "transformation"}
         At the bounds of the support, "reflection" adds the mass of the estimate beyond a bound to
         its mirror image inside; "transformation" estimates the density of the logarithm of the
         distance from the bound (two bounds: of the log odds), which suits long tails and densities
         that are 0 at the bound. Values at a bound itself need reflection. The bandwidth rules
-        "auto" and "leave-one-out" maximize the likelihood of the density with its bounds.
+        "auto" and "leave-one-out" maximize the likelihood of the density with its bounds. With
+        these, "auto" chooses the method with the larger leave-one-out likelihood on at most 500
+        rows (``bounds_.boundary``); with a given bandwidth, whose unit depends on the method, it
+        means "reflection".
     solver : str or solver
         "auto" uses Fourier features for a Gaussian kernel and many points in at most three
         dimensions. In more dimensions, sums of a Gaussian kernel over at least 10⁷ pairs, for 1000
@@ -90,7 +100,7 @@ class ParzenDensity(Density, KernelEstimator):
     adaptation_ : Adaptation or None
         With ``adaptive``: the parameters that were chosen, and their cross-validated score.
     bounds_ : Bounds or None
-        The bounds of a support: arrays ``low`` and ``high``.
+        The bounds of a support: arrays ``low`` and ``high``, and the method ``boundary``.
     likelihood_gap_ : float
         Upper bound for the increase in mean log-likelihood that other weights could give; nan if
         weights are not learned.
@@ -134,7 +144,7 @@ class ParzenDensity(Density, KernelEstimator):
         adaptive: bool | Literal["shape"] = False,
         weights: Literal["learned"] | None = None,
         support: Any = None,
-        boundary: Literal["reflection", "transformation"] = "reflection",
+        boundary: Literal["auto"] | BoundaryMethod = "auto",
         solver: Any = "auto",
     ) -> None:
         self.kernel = kernel
@@ -196,18 +206,22 @@ class ParzenDensity(Density, KernelEstimator):
         self, X: Any, sample_weight: Any, kernel: Kernel
     ) -> tuple[Points, Kernel, Bounds]:
         """Check the support; return the rows on the line, the kernel for reflection, the bounds."""
-        check_choice(self.boundary, "boundary", ("reflection", "transformation"))
+        check_choice(self.boundary, "boundary", ("auto", "reflection", "transformation"))
         points = validate_points(X, kernel, estimator=self)
         if points.kind != "vectors":
             raise ValueError(f"support={self.support!r} needs a kernel on vectors, not {kernel!r}.")
         weights = validate_weights(sample_weight, points)
         used = np.arange(points.n) if weights is None else np.flatnonzero(weights)
         rows = points.data[used].astype(np.float64)
-        bounds = Bounds.parse(self.support, rows.shape[1], self.boundary)
+        some = None if weights is None else weights[used]
+        boundary: BoundaryMethod = "reflection" if self.boundary == "auto" else self.boundary
+        bounds = Bounds.parse(self.support, rows.shape[1], boundary)
         bounds.check(rows, used)
-        if bounds.reflects and not self.adaptive:
-            some = None if weights is None else weights[used]
-            kernel = fit_reflected(kernel, rows, some, bounds.images)
+        if has_likelihood_rule(kernel) and (rows != rows[0]).any():
+            if self.boundary == "auto":
+                bounds = _likelier_bounds(bounds, kernel, rows, some)
+            if bounds.reflects and not self.adaptive:
+                kernel = fit_reflected(kernel, rows, some, bounds.images)
         line = np.broadcast_to(bounds.to_line(rows[:1]), points.data.shape).copy()
         line[used] = bounds.to_line(rows)  # rows with zero weight may be outside
         return Points(line, "vectors", points.feature_names), kernel, bounds
@@ -242,6 +256,8 @@ class ParzenDensity(Density, KernelEstimator):
         """
         check_is_fitted(self)
         chosen: ParzenDensity = clone(self)
+        if self.bounds_ is not None:
+            chosen.boundary = self.bounds_.boundary
         if self.adaptation_ is None:
             chosen.kernel = self.kernel_
         else:
@@ -429,7 +445,8 @@ class ParzenDensity(Density, KernelEstimator):
         check_is_fitted(self)
         fixed = self._given_columns(given)
         found, used = self._density.conditional(fixed)
-        density = ParzenDensity(adaptive=self.adaptive, boundary=self.boundary)
+        boundary = self.boundary if self.bounds_ is None else self.bounds_.boundary
+        density = ParzenDensity(adaptive=self.adaptive, boundary=boundary)
         if isinstance(found.terms, SamplePointDensity):
             assert self.adaptation_ is not None
             density.adaptation_ = replace(self.adaptation_, coordinates=found.terms.coordinates)
@@ -465,6 +482,18 @@ class ParzenDensity(Density, KernelEstimator):
                 f"given has {len(fixed)} of {d} columns; pass at least one, and not all."
             )
         return fixed
+
+
+def _likelier_bounds(
+    reflecting: Bounds, kernel: Stationary, rows: Array, weights: Array | None
+) -> Bounds:
+    """Return the bounds with the boundary method that has the larger leave-one-out likelihood."""
+    transforming = replace(reflecting, boundary="transformation")
+    if not transforming.inside(rows).all():  # values at a bound
+        return reflecting
+    line, slopes = transforming.to_line(rows), transforming.log_slope(rows)
+    gain = reflection_gain(kernel, rows, weights, reflecting.images, line, slopes)
+    return reflecting if gain >= 0 else transforming
 
 
 def _support(sample: Sample) -> Any:

@@ -250,7 +250,9 @@ def is_product(kernel: Kernel, d: int) -> bool:
 def column_bandwidths(kernel: Kernel, d: int) -> Array:
     """Return the bandwidth of every column; with a metric, the marginal standard deviations."""
     if isinstance(kernel, Gaussian) and kernel.metric is not None:
-        return np.sqrt(kernel.bandwidth_matrix(d).diagonal())
+        steps = kernel.from_units(np.eye(d))
+        scale = float(np.abs(steps).max())  # squares must not overflow
+        return np.asarray(scale * np.linalg.norm(steps / scale, axis=0))
     assert isinstance(kernel, Stationary)
     return kernel.bandwidth_vector(d)
 
