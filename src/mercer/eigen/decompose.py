@@ -185,6 +185,13 @@ class Spectrum:
         return self.pairs.certificate
 
     @property
+    def proof(self) -> str:
+        """Whether the selection is proven, and for which matrix."""
+        if not self.certified:
+            return "not certified"
+        return "certified" if self.error_bound == 0 else "certified for an approximation of K"
+
+    @property
     def known_eigenvalues(self) -> Array:
         """All eigenvalues that the solver computed, largest first (all of K after ``Dense``)."""
         return self.pairs.known_values
@@ -263,10 +270,9 @@ class Spectrum:
         return np.asarray(Z @ Z.T)
 
     def __repr__(self) -> str:
-        proof = "certified" if self.certified else "not certified"
         return (
             f"Spectrum({self.n_components} components by {self.target}, n={self.points.n}, "
-            f"{self.kernel!r}, {self.method}, {proof})"
+            f"{self.kernel!r}, {self.method}, {self.proof})"
         )
 
     def _repr_html_(self) -> str:
@@ -279,9 +285,8 @@ class Spectrum:
         if self.n_components > most:
             more = f"… {self.n_components - most} more"
             shown.append([more, *[""] * (len(heads) - 1)])
-        proof = "certified" if self.certified else "not certified"
         title = f"{self.n_components} components by {by} of {self.points.n:,} points"
-        note = f"{self.kernel!r}; {self.method}; {proof}: {self.certificate}"
+        note = f"{self.kernel!r}; {self.method}; {self.proof}: {self.certificate}"
         return table(title, heads, shown, note)
 
     def _cells(self, i: int) -> list[str]:

@@ -212,6 +212,8 @@ def _largest_entries(expansion: Expansion, points: Points) -> LargestEntries:
 class SmallProblem(EigenProblem):
     """The eigenproblem of ``Φ*Φ``."""
 
+    decomposition = ("decomposition of features", "all eigenpairs of the features are known")
+
     def __init__(self, gram: FactoredGram) -> None:
         self.gram = gram
         self.start = gram.small_start

@@ -78,6 +78,8 @@ class EigenProblem(ABC):
     start: Array
     relative_error: float
     has_entropy: bool = True
+    #: Method and certificate of a solver that computes all eigenpairs of the matrix.
+    decomposition: tuple[str, str] = ("full decomposition", "all eigenpairs are known")
 
     @cached_property
     def start_norm(self) -> float:

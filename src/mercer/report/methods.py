@@ -24,7 +24,7 @@ from mercer.utils.formatting import format_number, format_percent
 from mercer.utils.frames import rows_of
 from mercer.utils.resources import ProgressBar
 
-__all__ = ["Methods", "Raised", "Steps", "fit_eca", "format_versions"]
+__all__ = ["Methods", "Raised", "Steps", "describe_spectrum", "fit_eca", "format_versions"]
 
 T = TypeVar("T")
 
@@ -216,7 +216,7 @@ class Methods(Section):
             f"{format_number(eca.information_potential_)}, Renyi entropy "
             f"{format_number(eca.renyi_entropy_)} nats; {eca.n_components_} components hold "
             f"{format_percent(float(eca.entropy_ratio_.sum()))} of V. Solver: "
-            f"{eca.spectrum_.method}; {eca.spectrum_.certificate}."
+            f"{describe_spectrum(eca.spectrum_)}"
         )
 
     def _spectrum(self, eca: KernelECA) -> Figure:
@@ -234,6 +234,16 @@ class Methods(Section):
             "to the information potential; components of kernel ECA are filled and numbered.",
             "mid",
         )
+
+
+def describe_spectrum(spectrum: Any) -> str:
+    """Return the method, the accuracy and the proof of a spectrum."""
+    accuracy = "exact up to rounding error"
+    if spectrum.error_bound > 0:
+        largest = format_number(float(spectrum.eigenvalues.max()))
+        accuracy = f"eigenvalues exact to {format_number(spectrum.error_bound)} of {largest}"
+    method, proof = (text[0].upper() + text[1:] for text in (spectrum.method, spectrum.proof))
+    return f"{method}; {accuracy}. {proof}: {spectrum.certificate}."
 
 
 def fit_eca(model: Preparation) -> KernelECA | None:
