@@ -37,7 +37,7 @@ def run_round(seed: int) -> Round:
         [
             *(sys.executable, "-m", "pytest", "-q", "-n", "auto", "-p", "no:cacheprovider"),
             *("--tb=short", f"--hypothesis-seed={seed}", "tests/properties"),
-            *("-k", "test_estimators or test_kernels"),
+            *("-k", "random_combinations or test_statements or test_estimators or test_kernels"),
         ],
         env=os.environ | {"MERCER_TEST_PROFILE": "search", "OMP_NUM_THREADS": "1"},
         capture_output=True,

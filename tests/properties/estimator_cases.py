@@ -6,32 +6,23 @@ of a tie and the numbering of clusters.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+import mercer
 from mercer import (
-    ComponentClassifier,
     ComponentRegressor,
     EntropyClustering,
-    JointMixtureClassifier,
-    JointMixtureDensity,
     JointMixtureRegressor,
     KernelDenoiser,
-    KernelECA,
-    KernelLDA,
-    KernelNovelty,
-    KernelPCA,
     MaximumEntropyProjection,
     MercerMixture,
-    OrthogonalSeries,
-    ParzenDensity,
-    RobustKernelPCA,
     SeriesDensity,
     SpectralClustering,
-    StackedDensity,
 )
 from mercer.domains import GaussianBase
 from mercer.kernels import (
@@ -129,237 +120,154 @@ FOLDS = {
 }
 PRIOR = "alpha and beta count as rows of a prior"
 
+CLIPPED = {"zeros": "the clipped mass is integrated on a grid for d <= 2 and by sampling beyond"}
+DENSITY = {"is_density": True, "spectral": False}
+SERIES = {"is_density": True, "compare_densities": True, "exempt": CLIPPED}
+POLYNOMIALS = DENSITY | {"compare_densities": True}
+MEAN_SPACING = "its default domain depends on the mean spacing of rows"
+CLUSTERS = {"exempt": SINGLE, "max_condition": FIFTY}
+GRAPHS = {"uses_sample_size": COPIES, "exempt": GRAPH, "max_condition": FIFTY}
+BAYES = {"uses_sample_size": PRIOR, "doubled_params": {"alpha": 1.0, "beta": 2.0}}
+JOINT = {"alpha": 0.5, "rank": 3}
+
+
+def _case(name: str, first: Any = None, *, of: dict[str, Any], **settings: Any) -> Case:
+    """Return a case of the class that its name begins with.
+
+    ``first`` is the positional argument. Settings may be functions of the bandwidth.
+    """
+    cls = getattr(mercer, name.partition("-")[0])
+    given = [] if first is None else [first]
+    if "kernel" in inspect.signature(cls).parameters:
+        settings = {"kernel": Gaussian} | settings
+
+    def make(h: Any) -> Any:
+        values = {k: v(h) if callable(v) else v for k, v in settings.items()}
+        return cls(*(v(h) if callable(v) else v for v in given), **values)
+
+    return Case(name, make, **of)
+
+
+PLAIN: dict[str, Any] = {}
+FIXED = {"exempt": NO_BANDWIDTH}
+REGULAR = "the spectrum holds the regular rows only, so it has fewer projections"
 CASES = [
-    Case("KernelPCA", lambda h: KernelPCA(2, kernel=Gaussian(h))),
-    Case("KernelPCA-uncentered", lambda h: KernelPCA(2, kernel=Gaussian(h), center=False)),
-    Case("KernelPCA-laplacian", lambda h: KernelPCA(2, kernel=Laplacian(h))),
-    Case("KernelPCA-matern", lambda h: KernelPCA(2, kernel=Matern(h, nu=2.5))),
-    Case("KernelPCA-matern-odd", lambda h: KernelPCA(2, kernel=Matern(h, nu=0.8))),
-    Case("KernelPCA-epanechnikov", lambda h: KernelPCA(2, kernel=Epanechnikov(h))),
-    Case("KernelPCA-linear", lambda h: KernelPCA(1, kernel=Linear()), exempt=NO_BANDWIDTH),
-    Case(
-        "KernelPCA-polynomial",
-        lambda h: KernelPCA(2, kernel=Polynomial(3, constant=1.0, scale=0.1)),
-        exempt=NO_BANDWIDTH,
-    ),
-    Case("KernelPCA-cosine", lambda h: KernelPCA(1, kernel=Cosine())),
-    Case("KernelPCA-lanczos", lambda h: KernelPCA(2, kernel=Gaussian(h), solver="lanczos")),
-    Case(
-        "RobustKernelPCA",
-        lambda h: RobustKernelPCA(2, kernel=Gaussian(h), support_fraction=0.9),
-        exempt={
-            "in sample": "the spectrum holds the regular rows only, so it has fewer projections",
-        },
-    ),
-    Case("KernelECA", lambda h: KernelECA(2, kernel=Gaussian(h))),
-    Case("KernelECA-laplacian", lambda h: KernelECA(2, kernel=Laplacian(h))),
-    Case("KernelECA-sum", lambda h: KernelECA(2, kernel=Gaussian(h) + 0.5 * Matern(2 * h))),
-    Case("KernelECA-lanczos", lambda h: KernelECA(2, kernel=Gaussian(h), solver="lanczos")),
-    Case(
-        "KernelECA-matrix-free",
-        lambda h: KernelECA(2, kernel=Gaussian(h), solver=Lanczos(stored=False)),
-    ),
-    Case(
-        "EntropyClustering",
-        lambda h: EntropyClustering(2, kernel=Gaussian(h)),
-        exempt=SINGLE,
-        max_condition=FIFTY,
-    ),
-    Case(
-        "EntropyClustering-nearest",
-        lambda h: EntropyClustering(2, kernel=Gaussian(h), isolated="nearest"),
-        exempt=SINGLE,
-        max_condition=FIFTY,
-    ),
-    Case(
+    _case("KernelPCA", 2, of=PLAIN),
+    _case("KernelPCA-uncentered", 2, center=False, of=PLAIN),
+    _case("KernelPCA-laplacian", 2, kernel=Laplacian, of=PLAIN),
+    _case("KernelPCA-matern", 2, kernel=lambda h: Matern(h, nu=2.5), of=PLAIN),
+    _case("KernelPCA-matern-odd", 2, kernel=lambda h: Matern(h, nu=0.8), of=PLAIN),
+    _case("KernelPCA-epanechnikov", 2, kernel=Epanechnikov, of=PLAIN),
+    _case("KernelPCA-linear", 1, kernel=lambda h: Linear(), of=FIXED),
+    _case("KernelPCA-polynomial", 2, kernel=lambda h: Polynomial(3, 1.0, 0.1), of=FIXED),
+    _case("KernelPCA-cosine", 1, kernel=lambda h: Cosine(), of=PLAIN),
+    _case("KernelPCA-lanczos", 2, solver="lanczos", of=PLAIN),
+    _case("RobustKernelPCA", 2, support_fraction=0.9, of={"exempt": {"in sample": REGULAR}}),
+    _case("KernelECA", 2, of=PLAIN),
+    _case("KernelECA-laplacian", 2, kernel=Laplacian, of=PLAIN),
+    _case("KernelECA-sum", 2, kernel=lambda h: Gaussian(h) + 0.5 * Matern(2 * h), of=PLAIN),
+    _case("KernelECA-lanczos", 2, solver="lanczos", of=PLAIN),
+    _case("KernelECA-matrix-free", 2, solver=Lanczos(stored=False), of=PLAIN),
+    _case("EntropyClustering", 2, of=CLUSTERS),
+    _case("EntropyClustering-nearest", 2, isolated="nearest", of=CLUSTERS),
+    _case(
         "EntropyClustering-sweep",
-        lambda h: EntropyClustering(
-            2, kernel=Gaussian(h), bandwidths=np.array([0.5, 0.6, 0.7]) * h
-        ),
-        uses_sample_size="the stability of a sweep counts pairs of rows",
-        exempt=SINGLE,
-        max_condition=FIFTY,
+        2,
+        bandwidths=lambda h: np.array([0.5, 0.6, 0.7]) * h,
+        of=CLUSTERS | {"uses_sample_size": "the stability of a sweep counts pairs of rows"},
     ),
-    Case(
-        "SpectralClustering",
-        lambda h: SpectralClustering(2, kernel=Gaussian(h)),
-        uses_sample_size=COPIES,
-        exempt=GRAPH,
-        max_condition=FIFTY,
-    ),
-    Case(
-        "SpectralClustering-self-tuning",
-        lambda h: SpectralClustering(2, kernel=SelfTuning(3)),
-        uses_sample_size=COPIES,
-        exempt=GRAPH,
-        max_condition=FIFTY,
-    ),
-    Case(
+    _case("SpectralClustering", 2, of=GRAPHS),
+    _case("SpectralClustering-self-tuning", 2, kernel=lambda h: SelfTuning(3), of=GRAPHS),
+    _case(
         "SpectralClustering-neighbors",
-        lambda h: SpectralClustering(2, kernel=Neighbors(3, mode="weighted", mutual=True)),
-        uses_sample_size=COPIES,
-        exempt=GRAPH,
-        max_condition=FIFTY,
+        2,
+        kernel=lambda h: Neighbors(3, mode="weighted", mutual=True),
+        of=GRAPHS,
     ),
-    Case(
-        "KernelDenoiser",
-        lambda h: KernelDenoiser(2, kernel=Gaussian(h)),
-        exempt=NEIGHBORS,
-    ),
-    Case(
+    _case("KernelDenoiser", 2, of={"exempt": NEIGHBORS}),
+    _case(
         "KernelDenoiser-ridge",
-        lambda h: KernelDenoiser(2, kernel=Gaussian(h), preimage="ridge", order="variance"),
-        amplification=1000.0,  # inverse of the ridge parameter
+        2,
+        preimage="ridge",
+        order="variance",
+        of={"amplification": 1000.0},  # inverse of the ridge parameter
     ),
-    Case("ComponentRegressor", lambda h: ComponentRegressor(2, kernel=Gaussian(h)), "regression"),
-    Case(
-        "ComponentClassifier",
-        lambda h: ComponentClassifier(2, kernel=Gaussian(h)),
-        "classification",
-    ),
-    Case(
+    _case("ComponentRegressor", 2, of={"y": "regression"}),
+    _case("ComponentClassifier", 2, of={"y": "classification"}),
+    _case(
         "KernelLDA",
-        lambda h: KernelLDA(kernel=Gaussian(h), rank=3, regularization=0.1),
-        "classification",
-        exempt=LEAVE_ONE_OUT,
-        uses_sample_size="confidence_ comes from leaving out one unit of weight",
-        amplification=100.0,  # inverse of the ridge parameter, squared
+        rank=3,
+        regularization=0.1,
+        of={
+            "y": "classification",
+            "exempt": LEAVE_ONE_OUT,
+            "uses_sample_size": "confidence_ comes from leaving out one unit of weight",
+            "amplification": 100.0,  # inverse of the ridge parameter, squared
+        },
     ),
-    Case(
-        "ParzenDensity",
-        lambda h: ParzenDensity(kernel=Gaussian(h)),
-        is_density=True,
-        spectral=False,
-    ),
-    Case(
-        "ParzenDensity-laplacian",
-        lambda h: ParzenDensity(kernel=Laplacian(h)),
-        is_density=True,
-        spectral=False,
-    ),
-    Case(
+    _case("ParzenDensity", of=DENSITY),
+    _case("ParzenDensity-laplacian", kernel=Laplacian, of=DENSITY),
+    _case(
         "ParzenDensity-adaptive",
-        lambda h: ParzenDensity(kernel=Gaussian(h), adaptive=True),
-        is_density=True,
-        spectral=False,
-        exempt={"zeros": "bandwidths of points differ in the added column too"},
+        adaptive=True,
+        of=DENSITY | {"exempt": {"zeros": "bandwidths of points differ in the added column too"}},
     ),
-    Case(
-        "ParzenDensity-learned",
-        lambda h: ParzenDensity(kernel=Gaussian(h), weights="learned"),
-        is_density=True,
-        spectral=False,
-        tolerance=1e-2,  # a duality gap of 1e-6 nats per row: its root is the error of the density
+    # a duality gap of 1e-6 nats per row: its root is the error of the density
+    _case("ParzenDensity-learned", weights="learned", of=DENSITY | {"tolerance": 1e-2}),
+    _case("SeriesDensity", terms=2, of=SERIES),
+    _case("SeriesDensity-eigenvalue", terms=2, order="eigenvalue", of=SERIES),
+    _case("SeriesDensity-all", terms=None, of=DENSITY),
+    _case(
+        "OrthogonalSeries", "hermite", terms=4, max_terms=4, of=POLYNOMIALS | {"exempt": OWN_SCALE}
     ),
-    Case(
-        "SeriesDensity",
-        lambda h: SeriesDensity(kernel=Gaussian(h), terms=2),
-        is_density=True,
-        compare_densities=True,
-        exempt={
-            "zeros": "the clipped mass is integrated on a grid for d <= 2 and by sampling beyond"
-        },
-    ),
-    Case(
-        "SeriesDensity-eigenvalue",
-        lambda h: SeriesDensity(kernel=Gaussian(h), terms=2, order="eigenvalue"),
-        is_density=True,
-        compare_densities=True,
-        exempt={
-            "zeros": "the clipped mass is integrated on a grid for d <= 2 and by sampling beyond"
-        },
-    ),
-    Case(
-        "SeriesDensity-all",
-        lambda h: SeriesDensity(kernel=Gaussian(h), terms=None),
-        is_density=True,
-        spectral=False,
-    ),
-    Case(
-        "OrthogonalSeries",
-        lambda h: OrthogonalSeries("hermite", terms=4, max_terms=4),
-        is_density=True,
-        compare_densities=True,
-        spectral=False,
-        exempt=OWN_SCALE,
-    ),
-    Case(
+    _case(
         "OrthogonalSeries-legendre",
-        lambda h: OrthogonalSeries("legendre", terms=4, max_terms=4),
-        is_density=True,
-        compare_densities=True,
-        spectral=False,
-        exempt=OWN_SCALE | {"doubling": "its default domain depends on the mean spacing of rows"},
-        uses_sample_size="its default domain depends on the mean spacing of rows",
+        "legendre",
+        terms=4,
+        max_terms=4,
+        of=POLYNOMIALS
+        | {"exempt": OWN_SCALE | {"doubling": MEAN_SPACING}, "uses_sample_size": MEAN_SPACING},
     ),
-    Case(
+    _case(
         "MaximumEntropyProjection",
-        lambda h: MaximumEntropyProjection(max_iter=3, random_state=0),
-        spectral=False,
-        tolerance=1e-6,
-        exempt=NETWORK,
+        max_iter=3,
+        random_state=0,
+        of={"spectral": False, "tolerance": 1e-6, "exempt": NETWORK},
     ),
-    Case(
-        "MercerMixture",
-        lambda h: MercerMixture(kernel=Gaussian(h), alpha=0.5, rank=3),
-        uses_sample_size=PRIOR,
-        doubled_params={"alpha": 1.0, "beta": 2.0},
-    ),
-    Case(
+    _case("MercerMixture", alpha=0.5, rank=3, of=BAYES),
+    _case(
         "MercerMixture-two",
-        lambda h: MercerMixture(2, kernel=Gaussian(h), alpha=0.05, rank=2),
-        uses_sample_size=PRIOR,
-        tolerance=1e-4,  # EM stops at its tolerance
-        doubled_params={"alpha": 0.1, "beta": 2.0},
+        2,
+        alpha=0.05,
+        rank=2,
+        # EM stops at its tolerance
+        of=BAYES | {"tolerance": 1e-4, "doubled_params": {"alpha": 0.1, "beta": 2.0}},
     ),
-    Case(
+    _case(
         "MercerMixture-domain",
-        lambda h: MercerMixture(kernel=Gaussian(h), alpha=0.5, rank=3, domain=GaussianBase()),
-        uses_sample_size=PRIOR,
-        doubled_params={"alpha": 1.0, "beta": 2.0},
-        exempt={"zeros": "its base measure is normal, which needs non-constant columns"},
+        **JOINT,
+        domain=GaussianBase(),
+        of=BAYES
+        | {"exempt": {"zeros": "its base measure is normal, which needs non-constant columns"}},
     ),
-    Case(
+    _case(
         "KernelNovelty",
-        lambda h: KernelNovelty(Gaussian(h), false_alarm_rate=0.2),
-        uses_sample_size="p-values and neighbors count rows",
-        exempt=LEAVE_ONE_OUT | {"single precision": "the tenth of the rows left out may change"},
-        spectral=False,
+        false_alarm_rate=0.2,
+        of={
+            "uses_sample_size": "p-values and neighbors count rows",
+            "exempt": LEAVE_ONE_OUT
+            | {"single precision": "the tenth of the rows left out may change"},
+            "spectral": False,
+        },
     ),
-    Case(
-        "JointMixtureClassifier",
-        lambda h: JointMixtureClassifier(kernel=Gaussian(h), alpha=0.5, rank=3),
-        "classification",
-        uses_sample_size=PRIOR,
-        doubled_params={"alpha": 1.0, "beta": 2.0},
-    ),
-    Case(
-        "JointMixtureRegressor",
-        lambda h: JointMixtureRegressor(kernel=Gaussian(h), alpha=0.5, rank=3),
-        "regression",
-        uses_sample_size=PRIOR,
-        doubled_params={"alpha": 1.0, "beta": 2.0},
-    ),
-    Case(
-        "JointMixtureDensity",
-        lambda h: JointMixtureDensity(kernel=Gaussian(h), alpha=0.5, rank=3),
-        "regression",
-        uses_sample_size=PRIOR,
-        doubled_params={"alpha": 1.0, "beta": 2.0},
-    ),
-    Case(
+    _case("JointMixtureClassifier", **JOINT, of=BAYES | {"y": "classification"}),
+    _case("JointMixtureRegressor", **JOINT, of=BAYES | {"y": "regression"}),
+    _case("JointMixtureDensity", **JOINT, of=BAYES | {"y": "regression"}),
+    _case(
         "StackedDensity",
-        lambda h: StackedDensity(
-            [
-                ("gaussian", ParzenDensity(kernel=Gaussian(h))),
-                ("laplacian", ParzenDensity(kernel=Laplacian(h))),
-            ],
-            n_folds=2,
-        ),
-        is_density=True,
-        spectral=False,
-        exempt=FOLDS,
-        uses_sample_size="cross-validation counts rows",
+        lambda h: [(k.__name__, mercer.ParzenDensity(kernel=k(h))) for k in (Gaussian, Laplacian)],
+        n_folds=2,
+        of=DENSITY | {"exempt": FOLDS, "uses_sample_size": "cross-validation counts rows"},
     ),
 ]
 

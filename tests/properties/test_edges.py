@@ -1,9 +1,8 @@
-"""Offsets, array types and values near the limits of floating point, for all estimators."""
+"""Offsets, and values near the limits of floating point, for all estimators."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy import sparse
 
 from mercer import (
     KernelDenoiser,
@@ -31,9 +30,6 @@ from tests.properties.strategies import (
 from tests.properties.test_kernels import MEASURES
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
-
-every = pytest.mark.parametrize("case", CASES, ids=repr)
-
 
 # --- offset --------------------------------------------------------------------------------------
 
@@ -214,92 +210,6 @@ def test_gradient_of_the_information_potential_ignores_an_offset():
 def test_gaussian_base_rejects_data_whose_squares_overflow():
     with raises(ValueError, "GaussianBase"):
         MercerMixture(kernel=Gaussian(1e200), domain=GaussianBase()).fit(1e200 * normal_sample())
-
-
-# --- forms of an array ---------------------------------------------------------------------------
-
-
-def read_only(X):
-    X = X.copy()
-    X.flags.writeable = False
-    return X
-
-
-FORMS = {
-    "big-endian": lambda X: X.astype(">f8"),
-    "column-major": np.asfortranarray,
-    "strided": lambda X: np.repeat(np.repeat(X, 2, axis=0), 2, axis=1)[::2, ::2],
-    "reversed": lambda X: X[::-1, ::-1].copy()[::-1, ::-1],
-    "read-only": read_only,
-    "extended precision": lambda X: X.astype(np.longdouble),
-    "objects": lambda X: X.astype(object),
-    "lists": lambda X: X.tolist(),
-}
-
-
-@pytest.mark.slow
-@every
-def test_array_types(case):
-    X = normal_sample()
-    y = targets(case, X)
-    expected = results(fit(case.make(1.0), X, y), X[:5])
-    condition = condition_number(case, Sample(X, X, 1.0), y)
-    for convert in FORMS.values():
-        found = results(fit(case.make(1.0), convert(X), y), convert(X[:5]))
-        assert_same_results(found, expected, case, condition)
-
-
-@every
-def test_memory_maps(case, tmp_path):
-    X = normal_sample()
-    np.save(tmp_path / "X.npy", X)
-    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    y = targets(case, X)
-    expected = results(fit(case.make(1.0), X, y), X[:5])
-    found = results(fit(case.make(1.0), mapped, y), mapped[:5])
-    assert_same_results(found, expected, case, condition_number(case, Sample(X, X, 1.0), y))
-
-
-@every
-@pytest.mark.parametrize("dtype", [np.uint16, bool, np.float16])
-def test_integers_booleans_and_half_precision(case, dtype):
-    X = np.round(2 * normal_sample(d=2) + 8).astype(dtype)
-    X = X if dtype is not bool else normal_sample(d=2) > 0
-    y = targets(case, np.arange(24.0)[:, None])
-    found, expected = (results(fit(case.make(2.0), x, y), x[:5]) for x in (X, X.astype(float)))
-    for name, value in expected.items():
-        assert_allclose(found[name], value, atol=1e-6, rtol=1e-6, err_msg=name)
-
-
-@every
-def test_sparse_matrices_are_rejected_or_equal_to_dense_ones(case):
-    X = normal_sample()
-    y = targets(case, X)
-    accepted = case.make(1.0).__sklearn_tags__().input_tags.sparse
-    for form in (sparse.csr_matrix(X), sparse.csr_array(X)):
-        if not accepted:
-            with raises(TypeError, "dense"):
-                fit(case.make(1.0), form, y)
-            continue
-        found = results(fit(case.make(1.0), form, y), form[:5])
-        expected = results(fit(case.make(1.0), X, y), X[:5])
-        for name in found:
-            assert_allclose(found[name], expected[name], atol=1e-6, rtol=1e-6, err_msg=name)
-
-
-@every
-def test_complex_numbers_are_rejected(case):
-    X = normal_sample()
-    with raises(ValueError, "Complex"):
-        fit(case.make(1.0), X + 1j, targets(case, X))
-
-
-@every
-def test_fits_do_not_write_to_their_input(case):
-    X = normal_sample()
-    y, before = targets(case, X), X.copy()
-    results(fit(case.make(1.0), X, y), X)
-    assert (before == X).all()
 
 
 # --- overflow ------------------------------------------------------------------------

@@ -3,18 +3,14 @@
 ``./run test --all`` tries a few samples of each, ``./run properties`` many more.
 """
 
-import inspect
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import BaseEstimator
 
 import mercer
 from mercer import (
@@ -285,27 +281,6 @@ def test_single_precision(case, sample):
     assert_same_results(results(single, new), expected, case, condition, rounding=2e-5)
 
 
-@every("frames")
-@property_test
-@given(sample=samples(), library=st.sampled_from(["pandas", "polars"]))
-def test_data_frames_equal_arrays(case, sample, library):
-    names = [f"column {j}" for j in range(sample.X.shape[1])]
-
-    def frame(X):
-        if library == "pandas":
-            return pd.DataFrame(X, columns=names, index=np.arange(len(X))[::-1])
-        return pl.DataFrame(X, schema=names)
-
-    y = targets(case, sample.X)
-    one = fit_or_skip(case.make(sample.bandwidth), sample.X, y)
-    other = fit(case.make(sample.bandwidth), frame(sample.X), y)
-    assert list(other.feature_names_in_) == names
-    # a frame is stored by columns, which changes the order of sums
-    condition = condition_or_skip(case, sample, y)
-    found, expected = results(other, frame(sample.new)), results(one, sample.new)
-    assert_same_results(found, expected, case, condition)
-
-
 @pytest.mark.parametrize("case", CASES, ids=repr)
 @property_test
 @given(sample=samples())
@@ -322,15 +297,8 @@ def test_saved_models_give_the_same_results(case, sample):
     Examples.count += 1
 
 
-def test_registry_has_all_public_estimators():
-    public = {getattr(mercer, name) for name in mercer.__all__}
-    estimators = {cls for cls in public if inspect.isclass(cls) and issubclass(cls, BaseEstimator)}
-    assert estimators - {type(case.make(1.0)) for case in CASES} == {mercer.ProcessMonitor}
-    # rows in the order of time, at least 50 of them: tests/monitoring/test_process_monitor.py
-
-
 def test_exemptions_have_a_reason():
-    properties = {"permutation", "doubling", "weights", "scaling", "zeros", "in sample", "frames"}
+    properties = {"permutation", "doubling", "weights", "scaling", "zeros", "in sample"}
     properties |= {"weight scale"}
     for case in CASES:
         assert case.exempt.keys() <= properties | {"single precision"}

@@ -42,17 +42,17 @@ def outcomes():
 
 
 @linux
-@pytest.mark.parametrize("request_", REJECTED, ids=lambda r: r.__name__)
-def test_requests_beyond_the_memory_budget_are_rejected(outcomes, request_):
-    kind, _, message = outcomes[request_.__name__].partition(": ")
+@pytest.mark.parametrize("name", REJECTED)
+def test_requests_beyond_the_memory_budget_are_rejected(outcomes, name):
+    kind, _, message = outcomes[name].partition(": ")
     assert kind == "MemoryBudgetError"
     assert names_values(message, "GB", "0.2") == []
 
 
 @linux
-@pytest.mark.parametrize("request_", ACCEPTED, ids=lambda r: r.__name__)
-def test_requests_within_the_memory_budget_succeed(outcomes, request_):
-    assert outcomes[request_.__name__] == "finished"
+@pytest.mark.parametrize("name", ACCEPTED)
+def test_requests_within_the_memory_budget_succeed(outcomes, name):
+    assert outcomes[name] == "finished"
 
 
 @linux

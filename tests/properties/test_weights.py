@@ -7,16 +7,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import (
-    ComponentClassifier,
-    ComponentRegressor,
     EntropyClustering,
     JointMixtureClassifier,
-    JointMixtureRegressor,
-    KernelDenoiser,
     KernelECA,
     KernelLDA,
     KernelPCA,
-    MaximumEntropyProjection,
     MercerMixture,
     OrthogonalSeries,
     ParzenDensity,
@@ -26,39 +21,16 @@ from mercer.bandwidth import silverman
 from mercer.errors import WeightWarning
 from mercer.kernels import Gaussian, Linear
 from mercer.utils.weights import WeightTotals, multiplicities
-from tests.expectations import raises, warns
+from tests.expectations import warns
+from tests.properties.estimator_cases import CASES
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 KERNEL = Gaussian(1.0)
-MODELS = [
-    (ComponentClassifier(2, kernel=KERNEL), "predict"),
-    (ComponentRegressor(2, kernel=KERNEL), "predict"),
-    (EntropyClustering(2, kernel=KERNEL), "predict"),
-    (JointMixtureClassifier(kernel=KERNEL, alpha=1.0), "predict_proba"),
-    (JointMixtureRegressor(kernel=KERNEL, alpha=1.0), "predict"),
-    (KernelDenoiser(2, kernel=KERNEL), "transform"),
-    (KernelECA(2, kernel=KERNEL), "transform"),
-    (KernelLDA(kernel=KERNEL), "transform"),
-    (KernelPCA(2, kernel=KERNEL), "transform"),
-    (MaximumEntropyProjection(random_state=0), "transform"),
-    (MercerMixture(kernel=KERNEL), "score_samples"),
-    (OrthogonalSeries(), "score_samples"),
-    (ParzenDensity(kernel=KERNEL), "score_samples"),
-    (ParzenDensity(kernel=KERNEL, weights="learned"), "score_samples"),
-    (SeriesDensity(kernel=KERNEL), "score_samples"),
-]
 
 
 @pytest.fixture
 def X(rng):
     return 3.0 * rng.integers(2, size=(60, 1)) + rng.normal(size=(60, 2))
-
-
-@pytest.mark.parametrize(("model", "method"), MODELS, ids=lambda value: str(value)[:32])
-def test_scalar_weight_equals_a_constant_column(model, method, X):
-    y = (X[:, 0] > 1.5).astype(int)
-    expected = getattr(model.fit(X, y, sample_weight=np.full(60, 2.0)), method)(X)
-    assert_array_equal(getattr(model.fit(X, y, sample_weight=2.0), method)(X), expected)
 
 
 @pytest.mark.parametrize("weights", [None, "learned"])
@@ -180,18 +152,13 @@ def test_limits_of_a_batch_are_means_over_that_batch(X):
 # --- limits and warnings --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("model", "method"), MODELS, ids=lambda value: str(value)[:32])
-@pytest.mark.parametrize("weight", [1e308, 1e-308])
-def test_sums_that_overflow_or_underflow_are_rejected(model, method, weight, X):
-    y = (X[:, 0] > 1.5).astype(int)
-    with raises(ValueError, "sample_weight", f"{weight:.3g}"):
-        model.fit(X, y, sample_weight=np.full(60, weight))
+ONE_FIT = [case for case in CASES if case.name not in ("KernelNovelty", "StackedDensity")]
 
 
-@pytest.mark.parametrize(("model", "method"), MODELS, ids=lambda value: str(value)[:32])
+@pytest.mark.parametrize("case", ONE_FIT, ids=repr)
 @pytest.mark.filterwarnings("default")
-def test_totals_above_ten_per_row_warn_once(model, method, X):
-    y = (X[:, 0] > 1.5).astype(int)
+def test_totals_above_ten_per_row_warn_once(case, X):
+    model, y = case.make(1.0), (X[:, 0] > 1.5).astype(int)
     weights = np.where(np.arange(60) < 50, 10.0, 0.0)  # 50 rows with a total of 500
     assert not weight_warnings(model, X, y, weights)
     weights[0] += 1

@@ -18,7 +18,7 @@ from mercer.errors import ApproximationWarning, warn
 from mercer.kernels import Gaussian, Kernel, Stationary
 from mercer.kernels.stationary import sample_metric
 from mercer.utils.estimators import ignore_underflow
-from mercer.utils.pairwise import distance_blocks
+from mercer.utils.pairwise import check_column_ranges, distance_blocks
 from mercer.utils.quantiles import weighted_median, weighted_quantile
 from mercer.utils.types import Array
 from mercer.utils.validation import check_real, warn_if_heavy
@@ -145,7 +145,7 @@ def _warn_of_scales(X: Any, weights: Array | None) -> None:
         deviations = scaled.std(axis=0, dtype=np.float64) * extent[varies]
     if len(deviations) < 2:
         return
-    negligible = int((100.0 * deviations < deviations.max()).sum())
+    negligible = int((deviations < deviations.max() / 100.0).sum())
     # among many columns, such as pixels, some vary little in the common unit, which is harmless
     tolerated = len(deviations) // 3 if len(deviations) > 20 else 0
     if negligible > tolerated:
@@ -191,6 +191,7 @@ class _InMemory:
         return _spread(self.X, _or_ones(self.weights, self.X))
 
     def covariance(self) -> Array:
+        check_column_ranges(self.X)
         return sample_metric("covariance", self.X, self.weights)
 
     def representatives(

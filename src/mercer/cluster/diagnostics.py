@@ -14,6 +14,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from mercer.cluster.angular import angular_cost
+from mercer.data.points import require_memory
 from mercer.eigen import summing_gram
 from mercer.eigen.decompose import Spectrum
 from mercer.information.samples import fitted_sample
@@ -165,8 +166,9 @@ def clustering_cost(
     256.5
     """
     labels = np.asarray(labels)
+    require_memory(X, "clustering_cost")
     sample = fitted_sample(X, kernel, sample_weight)
-    n = sample.points.n if sample_weight is None else len(np.asarray(sample_weight))
+    n = sample.points.n if sample.indices is None else np.size(sample_weight)
     if labels.shape != (n,):
         raise ValueError(f"labels have shape {labels.shape}; pass one label for each of {n} rows.")
     if sample.indices is not None:  # rows with zero weight

@@ -69,7 +69,7 @@ from mercer.solvers import Arpack, Dense
 from mercer.tables import Preparation
 from mercer.utils.estimators import all_or_nothing
 from mercer.utils.frames import as_frame, is_mixed_table
-from mercer.utils.pairwise import column_ranges
+from mercer.utils.pairwise import check_column_ranges
 from mercer.utils.resources import ProgressBar, show_progress
 from mercer.utils.types import Array
 from mercer.utils.validation import check_choice, check_integer, check_real, warn_if_heavy
@@ -240,7 +240,8 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         sample = Sample.of(affinity.kernel, points, weights)
         warn_if_heavy(sample.sample_size, sample.points.n)
         self._affinity = affinity
-        self.scale_ = self._column_scale(affinity, points, weights)
+        weighted = sample.points if points.is_chunked else points
+        self.scale_ = self._column_scale(affinity, weighted, weights)
         self.path_: list[KernelRecord] = []
         self.confidence_ = float("nan")
         self.alternative_: int | None = None
@@ -250,7 +251,7 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
             if affinity.is_table:
                 found = self._cluster_table(points, weights)
             else:
-                rows = self._rows(affinity, points, weights)
+                rows = self._rows(affinity, weighted, weights)
                 self._check_number(rows, points)
                 found = self._cluster(affinity, rows)
         self.kernel_ = found.kernel
@@ -338,7 +339,7 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         counts = _bounded(counts)
         rows = Points(_scaled(data, self.scale_), points.kind, points.feature_names)
         if points.kind == "vectors":
-            _check_ranges(rows.data)
+            check_column_ranges(rows.data)
         return ClusterRows(rows, counts, affinity.fitted_distance(rows, counts))
 
     def _most_rows(self, kernel: Kernel | None) -> int:
@@ -349,13 +350,14 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         return 20_000 if kernel.is_sparse else 5000
 
     def _check_number(self, rows: ClusterRows, points: Points) -> None:
-        if self.n_clusters != "auto":
-            check_integer(self.n_clusters, "n_clusters", high=rows.n)
         if rows.n < 2:
             raise ValueError(
-                f"X has {rows.n} distinct row with a positive weight (n_samples={points.n}). Pass "
-                "at least two different rows."
+                f"X has {rows.n} distinct row with a positive weight (n_samples={points.n}, "
+                f"n_clusters={self.n_clusters!r}). Pass at least two different rows."
             )
+        if self.n_clusters != "auto":
+            remedy = f"X has {rows.n} distinct rows with a positive weight."
+            check_integer(self.n_clusters, "n_clusters", high=rows.n, remedy=remedy)
 
     # --- kernels and numbers of clusters --------------------------------------------------------
 
@@ -586,16 +588,6 @@ def _affinity(kernel: str | Kernel, X: Any) -> _Affinity:
 def _bounded(counts: Array) -> Array:
     """Scale multiplicities to at most 10¹²: the graph of so many copies hardly depends on them."""
     return counts / max(1.0, float(counts.max()) / 1e12)
-
-
-def _check_ranges(X: Any) -> None:
-    with np.errstate(over="ignore"):
-        largest = float(column_ranges(X).max())
-    if largest > 0 and not 1e-150 <= largest <= 1e152:  # squares would underflow or overflow
-        raise ValueError(
-            f"The largest range of a column is {largest:.3g}; squared distances need one between "
-            "1e-150 and 1e+152. Multiply X by a constant."
-        )
 
 
 def _deviations(points: Points, weights: Array | None) -> Array:

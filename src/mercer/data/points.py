@@ -393,14 +393,15 @@ def validate_points(X: Any, kernel: Any, *, estimator: Any = None, reset: bool =
 
 
 def require_memory(X: Any, what: str) -> None:
-    """Raise TypeError for Dask collections; ``what`` names the computation that needs all rows."""
+    """Raise TypeError for a Dask collection; ``what`` names the computation that needs all rows."""
+    if isinstance(X, np.ndarray):
+        return
     from mercer.data.dask import passes_for
 
-    if not isinstance(X, np.ndarray) and passes_for(X).is_chunked:
+    if passes_for(X).is_chunked:
         raise TypeError(
             f"{what} does not accept Dask collections: it needs all rows in memory. Pass a "
-            "subsample, for example X[::100].compute() of an array or X.sample(frac=.01).compute() "
-            "of a data frame."
+            "subsample, for example X[::100].compute() or X.sample(frac=0.01).compute()."
         )
 
 
@@ -428,11 +429,9 @@ def check_sparse(X: Any, kernel: Any) -> Any:
 def _validate_numeric(X: Any, kernel: Any, estimator: Any, reset: bool) -> Any:
     from sklearn.utils.validation import check_array, validate_data
 
-    if type(X).__name__ == "LazyFrame":
-        as_frame(X)  # raises
     X = X if isinstance(X, np.ndarray) or _is_sparse(X) else as_numbers(X)
-    if not isinstance(X, np.ndarray) and is_frame(X):
-        check_distinct_names(X.columns)
+    if hasattr(X, "columns"):
+        check_distinct_names(getattr(X, "column_names", X.columns))  # of pyarrow, or of others
     by_kernel = not isinstance(kernel, str)  # a type of data if there is no choice of kernels
     compares_tables = by_kernel and getattr(estimator, "_table", "sum") is not None
     if not isinstance(X, np.ndarray) or X.dtype.kind in "Mm":
@@ -459,6 +458,8 @@ def _validate_objects(X: Any, estimator: Any, reset: bool) -> Points:
     X = as_frame(X)
     if is_frame(X):
         check_distinct_names(X.columns)
+    if hasattr(X, "__array__") and not hasattr(X, "__getitem__"):
+        X = np.asarray(X)
     single = isinstance(X, str | bytes | Mapping)
     if single or not hasattr(X, "__len__") or not hasattr(X, "__getitem__"):
         raise TypeError(

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from mercer.bandwidth.adaptive_density import random_folds
 from mercer.bandwidth.likelihood import is_extreme
-from mercer.data.points import validate_weights
+from mercer.data.points import require_memory, validate_points, validate_weights
 from mercer.data.subsampling import select_representatives
 from mercer.density.base import Density
 from mercer.density.mixture_weights import stacking_weights
@@ -160,7 +160,8 @@ class StackedDensity(Density, BaseEstimator):  # type: ignore[misc]
         """
         check_integer(self.n_folds, "n_folds", low=2)
         check_integer(self.max_rows, "max_rows", low=10)
-        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=_MIN_ROWS)
+        require_memory(X, "StackedDensity.fit")
+        X = validate_points(X, "vectors", estimator=self).data.astype(np.float64)
         weights = validate_weights(sample_weight, len(X))
         members = self._members(weighted=weights is not None)
         counts = np.ones(len(X)) if weights is None else weights
@@ -170,7 +171,8 @@ class StackedDensity(Density, BaseEstimator):  # type: ignore[misc]
         chosen = X[counts > 0][rows]  # distinct rows in lexicographic order
         if len(chosen) < _MIN_ROWS:
             raise ValueError(
-                f"X has {len(chosen)} distinct rows; cross-validation needs at least {_MIN_ROWS}."
+                f"X has {len(chosen)} distinct rows (n_samples={len(X)}); cross-validation needs "
+                f"at least {_MIN_ROWS}."
             )
         self.members_ = {name: _fit(clone(member), X, weights) for name, member in members}
         fitted = list(self.members_.values())

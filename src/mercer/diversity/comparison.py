@@ -347,6 +347,9 @@ def _joined(X: Any, Y: Any, kernel: Kernel) -> tuple[Points, int]:
             "the rows and the kernel."
         )
     both = validate_pair(X, Y, kernel)
+    for name, points in zip(("X", "Y"), both, strict=True):
+        if points.n < 2:
+            raise ValueError(f"{name} has {points.n} row; compare_samples needs at least 2 rows.")
     return concatenate_points(both), both[0].n
 
 

@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 
 from mercer.bandwidth import fit_kernel
-from mercer.data.points import require_memory, select_rows, validate_weights
-from mercer.kernels.cells import codes_of, column_of
+from mercer.data.points import require_memory, select_rows, validate_points, validate_weights
+from mercer.kernels.cells import as_array, codes_of, column_of
 from mercer.kernels.tables import Table
 from mercer.utils.formatting import Result, Summary, bar, shorten
-from mercer.utils.frames import as_frame, is_frame
+from mercer.utils.frames import as_numbers, is_frame
 from mercer.utils.types import Array
 from mercer.utils.weights import Moments, multiplicities
 
@@ -190,7 +190,8 @@ def column_dependence(
            [0.5, 0.4, 1. ]])
     """
     require_memory(X, "column_dependence")
-    X = as_frame(X)
+    X = validate_points(X, Table()).data
+    X = X if is_frame(X) else as_array(as_numbers(X))
     weights = validate_weights(sample_weight, len(X))
     weights = np.ones(len(X)) if weights is None else weights
     X, counts = select_rows(X, np.flatnonzero(weights)), multiplicities(weights[weights > 0])

@@ -322,7 +322,8 @@ def diversity_gradient(
     assert isinstance(fitted, Gaussian)
     squared = fitted.with_bandwidth(np.asarray(fitted.bandwidth) / np.sqrt(2))
     square, gradient = potential_gradient(points.data, squared, sample_weight=weights)
-    return 1 / square, -gradient / square**2
+    with np.errstate(over="ignore"):  # a derivative by length, of tiny data
+        return 1 / square, -gradient / square**2
 
 
 def _cosine_gradient(X: Any, sample_weight: Any) -> tuple[float, Array]:

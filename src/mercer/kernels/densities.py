@@ -242,17 +242,16 @@ def is_product(kernel: Kernel, d: int) -> bool:
     if isinstance(kernel, Gaussian):
         if kernel.metric is None:
             return True
-        matrix = kernel.bandwidth_matrix(d)
-        return bool((matrix == np.diag(matrix.diagonal())).all())
+        correlations = kernel.from_units(np.eye(d)) / column_bandwidths(kernel, d)
+        correlations = correlations.T @ correlations
+        return bool((correlations == np.diag(correlations.diagonal())).all())
     return False
 
 
 def column_bandwidths(kernel: Kernel, d: int) -> Array:
     """Return the bandwidth of every column; with a metric, the marginal standard deviations."""
     if isinstance(kernel, Gaussian) and kernel.metric is not None:
-        steps = kernel.from_units(np.eye(d))
-        scale = float(np.abs(steps).max())  # squares must not overflow
-        return np.asarray(scale * np.linalg.norm(steps / scale, axis=0))
+        return np.asarray(np.hypot.reduce(kernel.from_units(np.eye(d)), axis=0))  # no overflow
     assert isinstance(kernel, Stationary)
     return kernel.bandwidth_vector(d)
 

@@ -61,7 +61,8 @@ class DotProduct(Kernel):
             values = self.profile(
                 np.array([largest, -largest], np.result_type(left.dtype, right.dtype))
             )
-        if not (np.abs(values) <= np.finfo(values.dtype).max / n_summed).all():
+        largest_value = np.abs([largest, *values]).max()
+        if not largest_value <= np.finfo(values.dtype).max / n_summed:
             raise ValueError(
                 f"{self!r} overflows: inner products reach {largest:.3g}, and their kernel values "
                 f"exceed {np.finfo(values.dtype).max:.3g}, the largest {values.dtype}. Divide X by "

@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from mercer.data.points import Kind, PointSet, select_rows
 from mercer.data.subsampling import distinct_rows
 from mercer.kernels.base import FitParts, Kernel, Tiles, checked_depth, copy_into
-from mercer.utils.pairwise import SparseRows, half_squared_differences
+from mercer.utils.pairwise import SparseRows, check_column_ranges, half_squared_differences
 from mercer.utils.types import Array
 from mercer.utils.validation import check_choice, check_integer
 from mercer.utils.weights import multiplicities
@@ -558,6 +558,8 @@ def _self_tuned(squares: Array, radii_x: Array, radii_y: Array) -> Array:
 
 
 def _reference(X: Any, weights: Array | None) -> Reference:
+    if _is_float(X):
+        check_column_ranges(X)
     if weights is None:
         return reference_of(X, np.ones(len(X)))
     positive = np.flatnonzero(weights)

@@ -14,7 +14,8 @@ from sklearn.utils import check_array
 
 from mercer.data.points import require_memory
 from mercer.errors import IdentifiabilityWarning, warn
-from mercer.utils.frames import as_frame, check_distinct_names, is_frame
+from mercer.utils.frames import as_frame, check_distinct_names, explain_values, is_frame
+from mercer.utils.pairwise import check_column_ranges
 from mercer.utils.types import Array
 
 __all__ = [
@@ -66,7 +67,12 @@ def process_rows(X: Any, time: Hashable | None = None) -> ProcessRows:
                 f"time={time!r} names a column, but X is not a data frame. Pass a data frame, or "
                 "time=None."
             )
-        values = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan", input_name="X")
+        try:
+            values = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan", input_name="X")
+        except ValueError as error:
+            if (reason := explain_values(X, allow_missing=True)) is not None:
+                raise ValueError(reason) from error
+            raise
         names = [f"x{j}" for j in range(values.shape[1])]
         return ProcessRows(values, pd.RangeIndex(len(values)), names, None, False)
     index = X.index
@@ -100,6 +106,7 @@ def column_statistics(values: Array, names: list[str]) -> tuple[Array, Array, Ar
             f"Column {name!r} has {counts.min()} values in normal operation; at least 2 are "
             "needed. Drop the column."
         )
+    check_column_ranges(values)
     mean, scale = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
     varies = scale > 1e-12 * np.maximum(np.abs(mean), 1e-300)
     if not varies.any():

@@ -512,7 +512,9 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         if is_frame(as_frame(X)):
             import pandas as pd
 
-            return pd.DataFrame(result, columns=self.feature_names_in_, index=as_frame(X).index)
+            frame = as_frame(X)
+            names = getattr(self, "feature_names_in_", frame.columns)
+            return pd.DataFrame(result, columns=names, index=frame.index)
         return result
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -19,7 +19,7 @@ from typing import Self
 import numpy as np
 
 from mercer.data.points import Points, Sample
-from mercer.utils.pairwise import row_ranges
+from mercer.utils.pairwise import check_column_ranges, row_ranges
 from mercer.utils.types import Array
 
 __all__ = [
@@ -62,6 +62,7 @@ class Mahalanobis:
 
 def column_scales(X: Array, weights: Array) -> Array:
     """Return the standard deviations of the columns; 1 for constant columns."""
+    check_column_ranges(X)
     total = weights.sum()
     mean = weights @ X / total
     scales = np.sqrt(weights @ (X - mean) ** 2 / total)

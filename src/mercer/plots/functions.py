@@ -12,6 +12,7 @@ from mercer.density import ParzenDensity
 from mercer.density.bounds import Bounds
 from mercer.plots.estimators import column_names, final_step, fitted_spectrum
 from mercer.plots.style import HIGHLIGHT, MUTED, PALETTE, new_axes, new_panels, ordered_colormap
+from mercer.utils.pairwise import check_column_ranges
 from mercer.utils.types import Array
 from mercer.utils.validation import check_real
 
@@ -131,6 +132,11 @@ class DensityDisplay:
             nodes = pd.DataFrame(nodes, columns=density.feature_names_in_)
         values = density.pdf(nodes) if hasattr(density, "pdf") else _exp(density, nodes)
         values = values.reshape((grid,) * points.shape[1])
+        if not np.isfinite(values).all():
+            raise ValueError(
+                "The density exceeds the largest number, 1.8e308. Multiply the columns by a "
+                "constant and fit again."
+            )
         return cls(axes_points=axes_points, values=values, points=shown, labels=labels)
 
     @classmethod
@@ -579,6 +585,7 @@ def _grid_around(
     points: Array, size: int, bounds: Bounds | None = None
 ) -> tuple[list[Array], Array]:
     """Return the coordinates of a grid along each column, and its nodes, inside of the bounds."""
+    check_column_ranges(points)
     low, high = points.min(axis=0), points.max(axis=0)
     pad = 0.1 * np.where(high > low, high - low, 1.0)
     low, high = low - pad, high + pad

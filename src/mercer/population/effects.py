@@ -135,6 +135,8 @@ def degree_effect(
         raise ValueError("degrees is empty; pass at least one degree, such as (1, 2, 3).")
     if constant == 0:
         # eigenfunctions do not depend on the scale
+        largest = float(np.abs(X).max())
+        X = X / (largest if largest > 0 else 1.0)  # squares must not overflow
         X = X / max(float(np.sqrt((X * X).sum(axis=1).mean())), 1e-300)
     if not all(has_moments(Polynomial(degree, constant), Empirical(X)) for degree in degrees):
         rows_used = evenly_spaced_rows(X, _MAX_GRAM_ROWS)

@@ -258,7 +258,7 @@ class Empirical(Measure):
     is_discrete = True
 
     def __init__(self, X: Any, weights: Any = None) -> None:
-        columns = 1 if np.ndim(X) == 1 else np.shape(X)[-1]
+        columns = np.shape(X)[-1] if np.ndim(X) == 2 else 1
         points = admit_vectors(X, columns)
         counts = validate_weights(weights, len(points))
         if counts is None:

@@ -9,6 +9,7 @@ from typing import Any, BinaryIO, Literal
 
 import numpy as np
 
+from mercer.data.points import require_memory
 from mercer.tables.columns import (
     ColumnType,
     Omission,
@@ -369,6 +370,7 @@ def as_table(
 
 
 def _with_string_names(frame: Any, name: str) -> Any:
+    require_memory(frame, "as_table")
     frame = as_frame(frame)
     if not is_frame(frame):
         raise TypeError(f"frame must be a data frame, not {type(frame).__name__}.")

@@ -46,10 +46,9 @@ def as_frame(X: Any) -> Any:
 
     Arrow columns of a pandas data frame are converted too: dates become datetimes, dictionaries
     categoricals. Integers and booleans with missing values become objects, because floats would not
-    distinguish integers above 2⁵³.
+    distinguish integers above 2⁵³. A lazy frame of polars raises TypeError.
     """
-    if type(X).__name__ == "LazyFrame":
-        raise TypeError("X is a lazy frame, which has no rows in memory. Pass X.collect().")
+    _reject_lazy_frame(X)
     if is_frame(X):
         return _without_arrow_columns(X)
     if not hasattr(X, "to_pandas") or not hasattr(X, "columns"):
@@ -69,8 +68,9 @@ def as_numbers(X: Any) -> Any:
     """Return a tensor of PyTorch or an Arrow array of lists as an array; anything else unchanged.
 
     Tensors in the memory of the CPU and Arrow lists of equal length without missing values share
-    their memory with the array.
+    their memory with the array. A lazy frame of polars raises TypeError.
     """
+    _reject_lazy_frame(X)
     if hasattr(X, "detach") and hasattr(X, "cpu"):
         X = X.detach().cpu()
         # NumPy has no bfloat16
@@ -79,6 +79,13 @@ def as_numbers(X: Any) -> Any:
     if not hasattr(X, "type") or not hasattr(X, "null_count") or not hasattr(X, "to_pylist"):
         return X
     return _arrow_rows(X)
+
+
+def _reject_lazy_frame(X: Any) -> None:
+    if hasattr(X, "collect") and hasattr(X, "collect_schema"):
+        raise TypeError(
+            f"X is a {type(X).__name__} of polars, whose rows are not in memory. Pass X.collect()."
+        )
 
 
 def _arrow_rows(X: Any) -> Any:
@@ -175,7 +182,9 @@ def check_dates(X: Any, compares_tables: bool = True) -> None:
             )
 
 
-def explain_values(X: Any, compares_tables: bool = True) -> str | None:
+def explain_values(
+    X: Any, compares_tables: bool = True, *, allow_missing: bool = False
+) -> str | None:
     """Return which column has texts, missing or infinite values; None for other causes.
 
     ``compares_tables``: whether the remedy may be the kernel of a table.
@@ -184,9 +193,10 @@ def explain_values(X: Any, compares_tables: bool = True) -> str | None:
     >>> explain_values([[1.0, np.nan], [2.0, 3.0]]).split(". ")[0]
     'Input X contains NaN: column 1 has 1 missing value, first in row 0'
     """
-    if isinstance(X, list | tuple) and X and isinstance(X[0], str):
+    if isinstance(X, list | tuple | np.ndarray) and len(X) and isinstance(X[0], str):
         return (
-            f"X is a list of texts ({X[0]!r}, …), and numbers are required. "
+            f"could not convert string to float: X is a sequence of texts ({X[0]!r} in row 0), and "
+            "numbers are required. "
             + ("Compare texts with " if compares_tables else "Estimators with a kernel accept ")
             + "kernel=mercer.kernels.NGram(3, normalize=True)."
         )
@@ -204,12 +214,14 @@ def explain_values(X: Any, compares_tables: bool = True) -> str | None:
         if values.dtype.kind != "f" or np.isfinite(values).all():
             continue
         missing = np.flatnonzero(np.isnan(values))
-        if len(missing):
+        if len(missing) and not allow_missing:
             plural = "" if len(missing) == 1 else "s"
             return (
                 f"Input X contains NaN: column {label} has {len(missing)} missing value{plural}, "
                 f"first in row {missing[0]}. {_remedy(compares_tables)}"
             )
+        if not np.isinf(values).any():
+            continue
         row = int(np.argmax(np.isinf(values)))
         return (
             f"Input X contains infinity: column {label}, row {row}. Replace infinite values by "

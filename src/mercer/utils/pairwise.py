@@ -20,7 +20,7 @@ __all__ = [
     "as_sparse_rows",
     "augment_columns",
     "augment_rows",
-    "column_ranges",
+    "check_column_ranges",
     "distance_blocks",
     "distinct_sparse_rows",
     "divide_rows",
@@ -224,12 +224,19 @@ def divide_rows(X: Any, divisors: Array) -> Any:
     return SparseRows((values, X.indices, X.indptr), shape=X.shape)
 
 
-def column_ranges(X: Any) -> Array:
-    """Return the largest minus the smallest value of every column."""
-    if not issparse(X):
-        return np.asarray(np.ptp(X, axis=0))
-    high, low = X.max(axis=0).toarray().ravel(), X.min(axis=0).toarray().ravel()
-    return np.asarray(high - low)
+def check_column_ranges(X: Any) -> None:
+    """Raise ValueError if squared distances underflow or overflow; missing values are ignored."""
+    with np.errstate(over="ignore"):
+        if issparse(X):
+            ranges = X.max(axis=0).toarray() - X.min(axis=0).toarray()
+        else:
+            ranges = np.fmax.reduce(X, axis=0) - np.fmin.reduce(X, axis=0)
+        largest = float(np.nanmax(ranges, initial=0.0))
+    if largest > 0 and not 1e-150 <= largest <= 1e152:
+        raise ValueError(
+            f"The largest range of a column is {largest:.3g}; squared distances need one between "
+            "1e-150 and 1e+152. Multiply X by a constant."
+        )
 
 
 def distinct_sparse_rows(X: SparseRows) -> tuple[Array, Array]:
