@@ -101,3 +101,27 @@ def test_cohens_h_is_a_difference_of_arcsines():
     p, q = np.array([0.0, 1.0, 0.3]), np.array([0.0, 0.0, 0.7])
     expected = 2 * np.arcsin(np.sqrt(p)) - 2 * np.arcsin(np.sqrt(q))
     assert cohens_h(p, q) == pytest.approx(expected)
+
+
+def test_summaries_name_the_largest_effects(frame):
+    found = describe_clusters(frame, LABELS, min_effect=0)
+    lines = describe_clusters(frame, LABELS, summary=True)
+    assert lines.index.to_list() == [0, 1, 2]
+    for cluster, line in lines.items():
+        largest = found[found["cluster"] == cluster].iloc[0]
+        assert str(largest["column"]) in line.split(", ")[0]
+        assert line.count(", ") <= 2
+
+
+def test_summaries_of_numbers_dates_and_categories():
+    frame = pd.DataFrame(
+        {
+            "weight": [1.0, 2, 3, 11, 12, 13],
+            "built": pd.to_datetime(["2001", "2002", "2003", "2011", "2012", "2013"]),
+            "origin": ["usa"] * 3 + ["japan"] * 3,
+        }
+    )
+    lines = describe_clusters(frame, [0, 0, 0, 1, 1, 1], summary=True)
+    assert set(lines[0].split(", ")) == {"low weight", "early built", "origin usa"}
+    assert set(lines[1].split(", ")) == {"high weight", "late built", "origin japan"}
+    assert set(describe_clusters(frame, [0] * 6, summary=True)) == set()

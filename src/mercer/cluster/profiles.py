@@ -22,11 +22,20 @@ from mercer.tables import Table, as_table
 from mercer.tables.columns import ColumnType
 from mercer.utils.types import Array
 
-__all__ = ["SMALL", "Trait", "cluster_traits", "cohens_h", "describe_clusters", "robust_scale"]
+__all__ = [
+    "SMALL",
+    "Trait",
+    "cluster_traits",
+    "cohens_h",
+    "describe_clusters",
+    "robust_scale",
+    "summarize_traits",
+]
 
 #: Effects with a smaller absolute value are not shown in reports.
 SMALL = 0.2
 _TEXT_ROWS = 20_000
+_PHRASES = 3  # in a summary
 _MISSING = "(missing)"
 _WORD = re.compile(r"\w+")
 
@@ -48,7 +57,9 @@ class Trait:
     effect: float
 
 
-def describe_clusters(frame: Any, labels: Any, *, min_effect: float = SMALL) -> Any:
+def describe_clusters(
+    frame: Any, labels: Any, *, min_effect: float = SMALL, summary: bool = False
+) -> Any:
     """Describe how each cluster differs from all rows, column by column.
 
     Effects of all types of columns are comparable. For numbers and dates the effect is the
@@ -67,6 +78,8 @@ def describe_clusters(frame: Any, labels: Any, *, min_effect: float = SMALL) -> 
         cluster.
     min_effect : float
         Smallest absolute effect that is listed; 0 lists all columns.
+    summary : bool
+        Return one line of text per cluster instead, with its three largest effects.
 
     Returns
     -------
@@ -74,7 +87,8 @@ def describe_clusters(frame: Any, labels: Any, *, min_effect: float = SMALL) -> 
         One row per cluster and column, by decreasing absolute effect within each cluster, with the
         columns *cluster*, *column*, *type* ("number", "date", "category" or "text"), *label* (the
         category or word), *inside* and *overall* (medians, or proportions of the label), and
-        *effect*. It is empty if there are fewer than two clusters.
+        *effect*. It is empty if there are fewer than two clusters. With ``summary=True`` a
+        pandas.Series of strings, with the clusters as index.
 
     Examples
     --------
@@ -93,6 +107,8 @@ def describe_clusters(frame: Any, labels: Any, *, min_effect: float = SMALL) -> 
     1        0  color   red  0.666667  0.333333
     2        1  color  blue       1.0  0.666667
     3        1   size  None       5.2      3.15
+    >>> describe_clusters(frame, [0, 0, 0, 1, 1, 1], summary=True).to_list()
+    ['low size, color red', 'color blue, high size']
     """
     import pandas as pd
 
@@ -108,6 +124,9 @@ def describe_clusters(frame: Any, labels: Any, *, min_effect: float = SMALL) -> 
     if labels.dtype.kind in "if":
         numbers = np.where(labels < 0, -1, numbers)
     traits = cluster_traits(table, numbers[table.rows])
+    if summary:
+        lines = summarize_traits(traits, min_effect)
+        return pd.Series(list(lines.values()), index=names[list(lines)], dtype=object)
     listed = [trait for trait in traits if abs(trait.effect) >= min_effect]
     return pd.DataFrame(
         {
@@ -121,6 +140,25 @@ def describe_clusters(frame: Any, labels: Any, *, min_effect: float = SMALL) -> 
             "effect": np.array([t.effect for t in listed], dtype=np.float64),
         }
     )
+
+
+def summarize_traits(traits: Iterable[Trait], min_effect: float = SMALL) -> dict[int, str]:
+    """Return a line of text for each cluster: "high weight, origin usa"."""
+    phrases: dict[int, list[str]] = {}
+    for trait in traits:
+        found = phrases.setdefault(trait.cluster, [])
+        if abs(trait.effect) >= min_effect and len(found) < _PHRASES:
+            found.append(_phrase(trait))
+    return {cluster: ", ".join(found) or "no clear trait" for cluster, found in phrases.items()}
+
+
+def _phrase(trait: Trait) -> str:
+    if trait.label is None:
+        level = ("late" if trait.effect > 0 else "early") if trait.kind == "date" else None
+        return f"{level or ('high' if trait.effect > 0 else 'low')} {trait.column}"
+    relation = "with " if trait.kind == "text" else ""
+    negation = "" if trait.effect > 0 else "seldom "
+    return f"{negation}{trait.column} {relation}{trait.label}"
 
 
 def cluster_traits(table: Table, numbers: Array) -> tuple[Trait, ...]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
@@ -77,6 +76,7 @@ from mercer.utils.weights import multiplicities
 
 #: The cut of compact clusters, relative to that of the best graph, that shows a gap.
 _CLEAR_GAP = 1.5
+_CUT = 0.05  # smaller normalized cuts are not compared by their ratio
 _MOST_EXPLAINED = 0.9  # of the variance that compact clusters explain
 _MOST_FOLLOWED = 5  # columns
 _MOST_ATTEMPTS = 5  # without isolated rows
@@ -140,6 +140,8 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     path_ : list of KernelRecord
         The kernels that were tried, with the cost and the labels of each; empty if the kernel was
         given.
+    best_index_ : int or None
+        Index of the chosen record in ``path_``.
     confidence_ : float
         With ``n_clusters="auto"``: fraction of five smallest cluster sizes at which the density
         tree has this number of clusters; nan if the number was given. Below 0.5 a warning says that
@@ -166,7 +168,10 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     ``min_cluster_size`` of 2 % of the distinct rows (at least 10; at most 2000 random rows are
     used). Rows without any split are one cluster. The count is repeated with
     half to twice this size (factors 0.5, 0.71, 1, 1.41, 2), and ``confidence_`` is the fraction of
-    these sizes with the same number. Distances are those that the kernel induces.
+    these sizes with the same number. Distances are those that the kernel induces. With
+    ``kernel="auto"`` the number is one more if the normalized cut T(k) then has a jump after it:
+    :math:`(T(k+2) - T(k+1)) / (T(k+1) + 0.05)` is at least 0.5 and at least 1.5 times
+    :math:`(T(k+1) - T(k)) / (T(k) + 0.05)`.
 
     Data frames with columns that are not numbers, or with missing values, are compared by the
     features of :class:`~mercer.kernels.Table`: standardized numbers, indicators of categories,
@@ -242,9 +247,6 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         self._affinity = affinity
         weighted = sample.points if points.is_chunked else points
         self.scale_ = self._column_scale(affinity, weighted, weights)
-        self.path_: list[KernelRecord] = []
-        self.confidence_ = float("nan")
-        self.alternative_: int | None = None
         self.followed_columns_: list[Any] = []
         self._assignment: TableAssignment | None = None
         with show_progress() if self.verbose else nullcontext():
@@ -254,7 +256,10 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
                 rows = self._rows(affinity, weighted, weights)
                 self._check_number(rows, points)
                 found = self._cluster(affinity, rows)
-        self.kernel_ = found.kernel
+        self.kernel_, self.path_, self.best_index_ = found.kernel, found.path, found.best_index
+        number = found.number
+        self.confidence_ = float("nan") if number is None else number.confidence
+        self.alternative_ = None if number is None else number.alternative
         self.spectrum_ = found.spectrum
         self.n_clusters_ = found.n_clusters
         self._voters = voters_of(found.rows, found.labels, found.n_clusters, self.noise)
@@ -363,15 +368,18 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
 
     def _cluster(self, affinity: _Affinity, rows: ClusterRows) -> _Found:
         """Return the clustering by the given kernel, or by one of those that are compared."""
-        k = self._number(lambda: choose_number(rows.points, rows.distance, rows.matrix))
+        number = None
+        if self.n_clusters == "auto":
+            number = choose_number(rows.points, rows.distance, rows.matrix)
         if affinity.kernel is None:
-            return self._compare(rows, rows, k)
+            return self._with_number(rows, rows, number)
+        k = int(self.n_clusters) if number is None else number.n_clusters
         with suppress_warnings():
             kernel = fit_kernel(affinity.kernel, rows.points, rows.weights)
         tree = None if rows.matrix is not None else rows.tree()
         embedding = self._embed(rows, kernel, k, tree)
         labels = embedding.cluster(k, self.components)
-        return _Found(kernel, embedding.spectrum, rows, labels, k)
+        return _Found(kernel, embedding.spectrum, rows, labels, k, number=number)
 
     def _cluster_table(self, points: Points, weights: Array | None) -> _Found:
         """Return the clustering of a table, without columns that alone determine the clusters.
@@ -390,11 +398,9 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
             others = None if name is None else found.coordinates.without(name)
             if others is None or len(np.unique(others(points.data), axis=0)) <= found.n_clusters:
                 break
-            state = self.path_, self.confidence_, self.alternative_
             other = self._cluster_coordinates(others, points, counts)
             other_labels = other.assignment(points.data, counts)(points.data)
             if adjusted_rand_score(labels, other_labels) >= 0.5:
-                self.path_, self.confidence_, self.alternative_ = state
                 break
             self.followed_columns_.append(name)
             found = other
@@ -412,9 +418,31 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         rows = ClusterRows(Points(Z[chosen]), _bounded(masses), None)
         self._check_number(rows, points)
         measured = ClusterRows(Points(Z[chosen][:, coordinates.is_measured]), rows.weights, None)
-        k = self._number(lambda: choose_table_number(measured.points.data))
-        found = self._compare(rows, measured, k)
+        auto = self.n_clusters == "auto"
+        number = choose_table_number(measured.points.data) if auto else None
+        found = self._with_number(rows, measured, number)
         return replace(found, coordinates=coordinates, in_measurements=found.rows is measured)
+
+    def _with_number(
+        self, rows: ClusterRows, measured: ClusterRows, number: ClusterNumber | None
+    ) -> _Found:
+        """Return the clustering with the given number, that of the density tree, or one more.
+
+        One more, if the cut then increases much more with a further cluster: by at least a half,
+        and by 1.5 times the fraction by which it increases with this one.
+        """
+        if number is None:
+            return self._compare(rows, measured, int(self.n_clusters))
+        k = number.n_clusters
+        found = self._compare(rows, measured, k)
+        if number.confidence > 0 and k + 2 <= rows.n:
+            other, next_one = (self._compare(rows, measured, one) for one in (k + 1, k + 2))
+            growth = (other.cut - found.cut) / (found.cut + _CUT)
+            next_growth = (next_one.cut - other.cut) / (other.cut + _CUT)
+            if next_growth >= max(1.5 * growth, 0.5):
+                number = number._replace(n_clusters=k + 1, alternative=k)
+                found = other
+        return replace(found, number=number)
 
     def _compare(self, rows: ClusterRows, measured: ClusterRows, k: int) -> _Found:
         """Return the chosen clustering; rows of tiny clusters are isolated, and get the label k."""
@@ -446,7 +474,9 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
             first, nodes, graph_rows = _merged(rows)
             only_compact = True
         tree = graph_rows.tree()
-        graph, embeddings, self.path_ = mutual_graph(graph_rows, tree), [], []
+        graph = mutual_graph(graph_rows, tree)
+        embeddings: list[Embedding] = []
+        path: list[KernelRecord] = []
 
         def cost(labels: Array) -> float:
             return float(conductances(graph, labels[first], k).mean())
@@ -457,26 +487,20 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
                 kernel = fit_kernel(candidate, graph_rows.points, graph_rows.weights)
                 embeddings.append(self._embed(graph_rows, kernel, k, tree))
                 labels = embeddings[-1].cluster(k, self.components)[nodes]
-                self.path_.append(KernelRecord(kernel, k, cost(labels), labels))
+                path.append(KernelRecord(kernel, k, cost(labels), labels))
                 bar.step(done)
-        best = int(np.argmin([record.cost for record in self.path_]))
-        cut = self.path_[best]
-        self.path_.append(KernelRecord(Linear(), k, cost(compact), compact))
-        has_gaps = self.path_[-1].cost > _CLEAR_GAP * cut.cost
+        best = int(np.argmin([record.cost for record in path]))
+        cut = path[best]
+        path.append(KernelRecord(Linear(), k, cost(compact), compact))
+        has_gaps = path[-1].cost > _CLEAR_GAP * cut.cost
         if has_gaps and measured is not rows:
             own, most = (explained_fraction(X, one, rows.weights) for one in (cut.labels, compact))
             has_gaps = own >= _MOST_EXPLAINED * most
         is_cut = has_gaps and not only_compact
-        chosen = cut if is_cut else self.path_[-1]
-        spectrum = embeddings[best].spectrum
-        return _Found(chosen.kernel, spectrum, measured if is_cut else rows, chosen.labels, k)
-
-    def _number(self, choose: Callable[[], ClusterNumber]) -> int:
-        if self.n_clusters != "auto":
-            return int(self.n_clusters)
-        chosen = choose()
-        self.confidence_, self.alternative_ = chosen.confidence, chosen.alternative
-        return chosen.n_clusters
+        index = best if is_cut else len(candidates)
+        kernel, labels = path[index].kernel, path[index].labels
+        chosen_rows, spectrum = measured if is_cut else rows, embeddings[best].spectrum
+        return _Found(kernel, spectrum, chosen_rows, labels, k, path, index)
 
     def _warn(self, found: _Found) -> None:
         if self.followed_columns_:
@@ -521,8 +545,16 @@ class _Found:
     rows: ClusterRows
     labels: Array
     n_clusters: int
+    path: list[KernelRecord] = field(default_factory=list)
+    best_index: int | None = None
+    number: ClusterNumber | None = None
     coordinates: TableCoordinates | None = None
     in_measurements: bool = False  # whether the rows have these coordinates only
+
+    @property
+    def cut(self) -> float:
+        """Lowest normalized cut of the graphs."""
+        return self.n_clusters * min(record.cost for record in self.path[:-1])
 
     def assignment(self, frame: Any, weights: Array) -> TableAssignment:
         """Return what assigns rows of a table."""

@@ -35,17 +35,19 @@ class ClusterTask(Task):
     clusters: int | Literal["auto"] = "auto"
     noise: float = 0.0
     unfitted: Any = None  # the estimator, which depends on the table
+    table: Any = None
 
     def adapt(self, preparation: Preparation, bandwidth: float | str) -> Self:
         """Return the task with the estimator for a table and a bandwidth."""
         if self.method == "entropy":
-            return replace(self, unfitted=self._entropy_clustering(preparation, bandwidth))
+            clustering = self._entropy_clustering(preparation, bandwidth)
+            return replace(self, unfitted=clustering, table=preparation.table)
         from mercer.cluster.spectral_clustering import table_clustering
 
         clustering = table_clustering(
             preparation, self.clusters, bandwidth=bandwidth, noise=self.noise
         )
-        return replace(self, unfitted=clustering)
+        return replace(self, unfitted=clustering, table=preparation.table)
 
     def _entropy_clustering(self, preparation: Preparation, bandwidth: float | str) -> Any:
         """Return entropy clustering; it sweeps the bandwidth of a Gaussian kernel with "auto".
@@ -93,8 +95,18 @@ class ClusterTask(Task):
         else:
             yield f"{text}; {noise:,} of noise (-1)" if self.noise else text
             yield from _describe_choice(fitted)
+        yield from self._describe_clusters(fitted.labels_)
         if fitted.n_clusters_ == 1 and self.clusters == "auto":
             yield "  Found no separate clusters. Use --clusters N to force N."
+
+    def _describe_clusters(self, labels: Array) -> Iterator[str]:
+        """Yield a line for each cluster of a table in memory: the columns that distinguish it."""
+        from mercer.cluster.profiles import cluster_traits, summarize_traits
+        from mercer.tables import Table
+
+        if isinstance(self.table, Table):
+            for number, line in summarize_traits(cluster_traits(self.table, labels)).items():
+                yield f"  {number}: {line}"
 
 
 def _describe_choice(fitted: Any) -> Iterator[str]:
@@ -104,13 +116,16 @@ def _describe_choice(fitted: Any) -> Iterator[str]:
 
     among = ", chosen among neighbor graphs and k-means" if fitted.path_ else ""
     yield f"  {describe_kernel(fitted.kernel_)}{among}"
+    if fitted.followed_columns_:
+        yield f"  Left out, because clusters follow them: {', '.join(fitted.followed_columns_)}"
     confidence = fitted.confidence_
     if confidence != confidence:  # nan: the number was given
         return
+    next_best = "" if fitted.alternative_ is None else f"; next best: {fitted.alternative_}"
     if confidence < COULD_NOT_TELL:
-        yield f"  Could not tell the number of clusters ({confidence:.0%} confidence)."
+        yield f"  Could not tell the number of clusters ({confidence:.0%} confidence{next_best})."
     else:
-        yield f"  {confidence:.0%} confidence in the number of clusters"
+        yield f"  {confidence:.0%} confidence in the number of clusters{next_best}"
 
 
 def _cosines(centers: Array, scores: Array, labels: Array) -> Array:
