@@ -161,7 +161,7 @@ def test_one_cluster_more_than_the_tree():
 def test_tiny_clusters_are_isolated():
     rng = np.random.default_rng(0)
     X = np.concatenate(
-        [rng.normal(at, 1, (size, 2)) for at, size in ((0, 900), (6, 900), (40, 15))]
+        [rng.normal(at, 1, (size, 2)) for at, size in ((0, 900), (3.5, 900), (40, 15))]
     )
     y = np.repeat([0, 1, -1], [900, 900, 15])
     model = SpectralClustering(2).fit(X)
