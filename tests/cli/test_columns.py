@@ -2,6 +2,7 @@
 
 import json
 import re
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -23,7 +24,9 @@ from mercer import (
     SpectralClustering,
 )
 from mercer.cli import main
+from mercer.cli.console import Messages
 from mercer.cluster.spectral_clustering import describe_kernel
+from mercer.errors import ColumnWarning
 from mercer.kernels import Gaussian, table_kernel
 from mercer.tables import read_table
 from mercer.utils.formatting import format_percent
@@ -338,3 +341,13 @@ def test_entropy_of_a_table_with_fewer_than_ten_terms(tmp_path, capsys):
     assert len(terms) == 3
     assert sum(one["share"] for one in terms) == pytest.approx(1)
     assert main(["entropy", str(tmp_path / "x.csv"), "--components", "9"]) == 1
+
+
+def test_equal_warnings_of_several_steps_are_printed_once(capsys):
+    with Messages(quiet=False).showing_warnings() as texts:
+        for step in ("skewed", "isolated", "skewed"):
+            warnings.warn(step, ColumnWarning, stacklevel=1)
+            warnings.resetwarnings()  # as another step of the command does
+            warnings.simplefilter("always")
+    assert texts == ["skewed", "isolated"]
+    assert capsys.readouterr().err.count("skewed") == 1
