@@ -372,3 +372,13 @@ def test_p_values_of_weighted_rows_equal_those_of_copies():
     one = KernelNovelty().fit(frame, sample_weight=weights)
     other = KernelNovelty().fit(frame.loc[np.repeat(np.arange(60), weights)])
     assert_allclose(np.repeat(one.p_values_, weights[weights > 0]), other.p_values_)
+
+
+def test_rows_of_the_fit_are_left_out_with_a_split_too():
+    frame = frame_of(120)
+    model = KernelNovelty(calibration="split", random_state=0).fit(frame)
+    own, new = model.p_values_, model.p_values(frame)
+    counts = 61 * own  # whole for rows of the fit, which are no calibration rows
+    of_fit = (np.abs(counts - counts.round()) < 1e-6) & (own < 1)
+    assert 40 <= of_fit.sum() <= 60
+    assert own[of_fit].mean() < new[of_fit].mean() - 0.02

@@ -244,7 +244,11 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         self._calibrate(np.concatenate(scores), counts, ratios)
         self.p_values_ = None
         if not (passes_for(X).is_chunked or self._is_weighted):
-            self.p_values_ = self._training_p_values(points, np.concatenate(scores), calibrating)
+            left_out = np.full(points.n, np.nan)
+            if own is not None:
+                left_out[fitting] = own
+            left_out[calibrating] = np.concatenate(scores)
+            self.p_values_ = self._training_p_values(points, left_out, calibrating)
         of_cells = self.statistic_ in _OF_CELLS
         self.typical_row_ = None if of_cells else typical_row(points, everywhere)
         return self
@@ -271,14 +275,18 @@ class KernelNovelty(OutlierMixin, KernelEstimator):  # type: ignore[misc]
                 ApproximationWarning,
             )
 
-    def _training_p_values(self, points: Points, scores: Array, calibrating: Array) -> Array:
-        """Return the p-values of calibration rows with their scores, and of all other rows."""
-        found = np.empty(points.n)
-        # a calibration row is one of those with a score at least as large as its own
-        found[calibrating] = self._calibration.p_values(scores, 0.0)
-        others = np.setdiff1d(np.arange(points.n), calibrating)
-        if len(others):
-            found[others] = self._calibration.p_values(self._statistic(points.take(others)))
+    def _training_p_values(self, points: Points, left_out: Array, calibrating: Array) -> Array:
+        """Return the p-values of all rows.
+
+        ``left_out``: statistic of each row from a fit without it; NaN for rows that the statistic
+        was not fitted to, or that it has no formula for.
+        """
+        unknown = np.flatnonzero(np.isnan(left_out))
+        if len(unknown):
+            left_out[unknown] = self._statistic(points.take(unknown))
+        found = self._calibration.p_values(left_out)
+        # a calibration row is one of those with a statistic at least as large as its own
+        found[calibrating] = self._calibration.p_values(left_out[calibrating], 0.0)
         return found
 
     def _validated_rows(
