@@ -291,8 +291,9 @@ def test_formulas_are_converted_to_mathml():
 
 # --- finding a page -------------------------------------------------------------------------------
 
-GUIDES = ["clustering", "any-data", "big-data"]
+GUIDES = ["any-data", "big-data"]
 GUIDES_OF_FIVE_PARTS = [
+    "clustering",
     "embedding",
     "classification",
     "monitoring",

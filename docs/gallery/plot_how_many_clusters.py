@@ -3,8 +3,9 @@ How many clusters are there?
 ============================
 
 ``SpectralClustering`` counts the clusters of a density tree: regions of high density that are
-separated by a lower one, each with at least 2 % of the rows. Its confidence is the fraction of
-smallest cluster sizes, from half to twice this one, at which the number is the same.
+separated by a lower one, each with at least 2 % of the rows. It takes one more if the normalized
+cut jumps only after one more cluster. The confidence is the fraction of smallest cluster sizes,
+from half to twice this one, at which the tree has the same number.
 """
 
 import warnings
@@ -52,11 +53,14 @@ below.set_xlabel("distance of the nearest two centers, in standard deviations")
 plt.show()
 
 # %%
-# Iris and wine have three classes each, two of which overlap.
+# Iris and wine have three classes each, two of which overlap. The next best number is printed too.
 
 for name, load in (("iris", load_iris), ("wine", load_wine)):
     model = SpectralClustering().fit(scale(load().data))
-    print(f"{name}: {model.n_clusters_} clusters, confidence {model.confidence_:.1f}")
+    print(
+        f"{name}: {model.n_clusters_} clusters, confidence {model.confidence_:.1f}, "
+        f"next best {model.alternative_}"
+    )
 
 # %%
 # **Summary:** Clusters count if a lower density separates them. Pass the number if you know it, in

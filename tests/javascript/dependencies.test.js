@@ -82,10 +82,11 @@ test("clusters redraw what is colored by clusters", () => {
   ]);
 });
 
-test("a selection redraws the cards without scatter plots", () => {
+test("a selection redraws the cards without scatter plots, and the list of rows", () => {
   const before = page();
   assert.deepEqual(redrawn(before, { ...before, selected: new Set([1]) }), [
     "gram",
+    "unusual",
     "eigenfunctions",
   ]);
 });
