@@ -37,10 +37,6 @@ SLOW_TESTS = {
         "test_exported_code_reproduces_the_views",
         "test_exported_code_of_large_planar_data",
     },
-    "tests/cli/test_report.py": {
-        "test_bandwidth_multiplies_those_of_a_mixed_table",
-        "test_report_prints_warnings_of_the_fits",
-    },
     "tests/supervised/test_kernel_lda.py": {
         "test_leave_one_out_error_is_close_to_that_of_refits",
     },

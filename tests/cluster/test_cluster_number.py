@@ -14,7 +14,7 @@ from mercer.cluster.cluster_number import COULD_NOT_TELL, choose_number
 from mercer.data.points import Points
 from mercer.datasets import make_rings
 from mercer.errors import IdentifiabilityWarning
-from mercer.kernels import Gaussian, Linear, Neighbors, table_kernel
+from mercer.kernels import Gaussian, Linear, Neighbors, Table, table_kernel
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -94,7 +94,8 @@ def mixed_table(n, n_groups):
 
 def test_independent_categories_do_not_make_clusters(rng):
     frame = pd.DataFrame({"x": rng.normal(size=300), "shift": rng.choice(["day", "night"], 300)})
-    assert choose_number(Points(frame, "objects")).n_clusters == 1
+    kernel = fit_kernel(Table(), frame)
+    assert choose_number(Points(frame, "objects"), kernel).n_clusters == 1
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

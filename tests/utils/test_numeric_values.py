@@ -76,5 +76,5 @@ def test_repeated_names_and_lazy_frames_are_named(kernel):
     with raises(ValueError, "'height'"):
         KernelPCA(1, kernel=kernel).fit(table)
     pl = pytest.importorskip("polars")
-    with raises(TypeError, "lazy", "collect"):
+    with raises(TypeError, "LazyFrame", "collect"):
         KernelPCA(1, kernel=kernel).fit(pl.DataFrame({"a": [1.0, 2.0]}).lazy())

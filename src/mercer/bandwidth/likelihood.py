@@ -10,7 +10,7 @@ most 500 representative rows; the most likely candidate is refined:
   (unless the grid of frequencies would be too large);
 - otherwise on 2000 rows, and extrapolated to the sample size n by the rate ``n^(-1/(d+4))``.
 
-Extreme rows (:func:`is_extreme`) are part of the density, but do not take part in the choice of its
+Extreme rows (``is_extreme``) are part of the density, but do not take part in the choice of its
 parameters: the likelihood of one row at a distance D from all others requires a bandwidth of about
 ``D / √n``.
 """

@@ -15,9 +15,8 @@ from sklearn.cluster import HDBSCAN
 from mercer.cluster.table_coordinates import TableCoordinates
 from mercer.data.points import Points
 from mercer.data.subsampling import random_rows
-from mercer.kernels import Kernel
+from mercer.kernels import Kernel, Normalized, Table
 from mercer.kernels.neighbors import squared_distances_from
-from mercer.utils.frames import is_frame
 from mercer.utils.types import Array
 
 __all__ = ["COULD_NOT_TELL", "ClusterNumber", "choose_number", "choose_table_number"]
@@ -43,13 +42,13 @@ def choose_number(
 ) -> ClusterNumber:
     """Choose the number of clusters of distinct points.
 
-    A fitted kernel induces the distance; None for the Euclidean distance. Tables are compared by
-    their measurements; with fewer than two, the number is 1 with confidence 0. ``matrix`` is
-    ``kernel(points)``, if it exists already.
+    A fitted kernel induces the distance; None for the Euclidean distance. With the kernel of all
+    columns of a table, rows are compared by their measurements; with fewer than two, the number is
+    1 with confidence 0. ``matrix`` is ``kernel(points)``, if it exists already.
     """
     some = random_rows(points.n, MOST_ROWS)
     data = points.take(some).data
-    if is_frame(data):
+    if isinstance(kernel.kernel if isinstance(kernel, Normalized) else kernel, Table):
         coordinates = TableCoordinates.fit(points.take(some), np.ones(len(some)))
         return choose_table_number(coordinates.of_measurements()(data))
     if kernel is not None or matrix is not None:

@@ -610,7 +610,8 @@ class _Affinity:
 
 def _affinity(kernel: str | Kernel, X: Any) -> _Affinity:
     if isinstance(kernel, str) and kernel == "auto":
-        return _Affinity(None, None, not passes_for(X).is_chunked and is_mixed_table(as_frame(X)))
+        may_be_table = not (isinstance(X, np.ndarray) or passes_for(X).is_chunked)
+        return _Affinity(None, None, may_be_table and is_mixed_table(as_frame(X)))
     kernel = as_kernel(kernel)
     if isinstance(kernel, SelfTuning | Neighbors):
         return _Affinity(kernel, kernel.kernel)

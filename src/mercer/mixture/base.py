@@ -29,6 +29,7 @@ from mercer.decomposition.base import KernelEstimator
 from mercer.eigen.decompose import Spectrum, decompose
 from mercer.errors import ConvergenceWarning, IdentifiabilityWarning, suppress_warnings, warn
 from mercer.kernels import Kernel
+from mercer.mixture.conditional_mixture import Conditional, condition
 from mercer.mixture.gaussian_mixture import (
     GaussianMixtureFit,
     fit_mixture,
@@ -159,17 +160,20 @@ class KernelMixture(KernelEstimator):
 
     spectrum_: Spectrum
 
+    #: unit of the coordinates of x in the joint mixtures of x and y
+    _unit: float
+
     _table: ClassVar[Literal["sum", "product"] | None] = "product"
     _per_row_attributes: ClassVar[tuple[str, ...]] = ("responsibilities_",)
 
     #: rules for alpha, by name
-    _alpha_rules: ClassVar[tuple[str, ...]] = ("auto", "scaled", "leave-one-out")
+    _alpha_rules: ClassVar[tuple[str, ...]] = ("auto",)
 
     #: J of the prior in kernel coordinates; None for the identity
     _prior_scale: Array | None = None
 
     #: largest number of coordinates for ``rank=None``
-    _max_rank: ClassVar[int] = 1000
+    _max_rank: ClassVar[int] = 300
 
     def __init__(
         self,
@@ -247,6 +251,21 @@ class KernelMixture(KernelEstimator):
             self.rank_ += 1
             Z = sample.passes.map(partial(_padded, self.rank_), Z)
         return sample.passes.persist(Z)
+
+    def _scaled_coordinates(self, sample: Sample, scale: float = 1.0) -> tuple[Array, Array]:
+        """Return the coordinates of x for a joint mixture, and their residuals, in a common unit.
+
+        The coordinates of y have unit scale, so those of x get the given one, whatever that of k.
+        """
+        Z = self._fit_coordinates(sample)
+        residuals = self._training_residuals(Z, sample.passes)
+        self._unit = float(np.sqrt(total_squared_norm(sample) / sample.sample_size)) / scale
+        return Z / self._unit, residuals / self._unit**2
+
+    def _given(self, X: Any) -> Conditional:
+        """Return the distribution of the coordinates of y given X, for a joint mixture."""
+        Z, residuals = self._coordinates(self._validate_new(X))
+        return condition(self.mixture_, Z / self._unit, residuals / self._unit**2)
 
     def _has_all_coordinates(self, tolerance: float = 1e-8) -> bool:
         """Return whether the residuals of the training points are a negligible part of the trace.

@@ -23,10 +23,9 @@ from mercer.data.points import Points, Sample
 from mercer.eigen.decompose import decompose
 from mercer.errors import IdentifiabilityWarning, suppress_warnings
 from mercer.kernels import Kernel, as_kernel
-from mercer.mixture.base import maximize_alpha
+from mercer.mixture.base import KernelMixture, maximize_alpha
 from mercer.mixture.conditional_mixture import Conditional, condition
 from mercer.mixture.gaussian_mixture import GaussianMixture
-from mercer.mixture.joint_mixture import JointMixture
 from mercer.utils.estimators import all_or_nothing
 from mercer.utils.row_passes import IN_MEMORY
 from mercer.utils.targets import TargetScale, numeric_targets
@@ -39,7 +38,7 @@ _N_FOLDS = 5
 _N_NODES = 400  # of the grid of y
 
 
-class JointMixtureDensity(RegressorMixin, JointMixture):  # type: ignore[misc]
+class JointMixtureDensity(RegressorMixin, KernelMixture):  # type: ignore[misc]
     r"""Density of a number y given x, from a Gaussian mixture of the features of both.
 
     With a local kernel on y, p(y | x) is typically not Gaussian even for one component: its shape
@@ -252,7 +251,8 @@ class JointMixtureDensity(RegressorMixin, JointMixture):  # type: ignore[misc]
         return np.asarray(logsumexp(terms, axis=0))
 
     def _log_probabilities_given(self, X: Any) -> Array:
-        return self._log_probabilities(self.mixture_, self._given(X))
+        given = self._given(X)
+        return self._log_probabilities(self.mixture_, given)
 
     def _log_width(self) -> float:
         """Return the logarithm of the width of a cell in the unit of y."""
@@ -284,7 +284,8 @@ class JointMixtureDensity(RegressorMixin, JointMixture):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Array:
         """Return the means of y given x."""
-        return self._target.restore(np.exp(self._log_probabilities_given(X)) @ self._nodes)
+        probabilities = np.exp(self._log_probabilities_given(X))
+        return self._target.restore(probabilities @ self._nodes)
 
     def predict_quantiles(self, X: Any, levels: Any) -> Array:
         """Return quantiles of y given x, of shape (m, len(levels)).

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from mercer.data.points import Sample
-from mercer.mixture.base import KernelMixture, maximize_alpha, total_squared_norm
+from mercer.mixture.base import KernelMixture, maximize_alpha
 from mercer.mixture.conditional_mixture import (
-    Conditional,
-    condition,
     held_out_class_likelihood,
     held_out_likelihood,
 )
@@ -27,68 +25,45 @@ from mercer.utils.estimators import all_or_nothing
 from mercer.utils.targets import TargetScale, class_labels, encode_classes, numeric_targets
 from mercer.utils.types import Array
 
-__all__ = ["JointMixture", "JointMixtureClassifier", "JointMixtureRegressor"]
+__all__ = ["JointMixtureClassifier", "JointMixtureRegressor"]
 
 
-class JointMixture(KernelMixture):
-    """A mixture of the kernel coordinates of x and the coordinates of y."""
+def _fit_joint(
+    model: KernelMixture, sample: Sample, T: Array, held_out: Callable[..., float]
+) -> None:
+    """Fit to the kernel coordinates of x and the coordinates T of y.
 
-    _alpha_rules: ClassVar[tuple[str, ...]] = ("auto",)
-    _max_rank: ClassVar[int] = 300
+    ``held_out`` returns the mean leave-one-out log-likelihood of y given x.
+    """
+    Z, residuals = model._scaled_coordinates(sample)
+    weights, total = sample.multiplicities, sample.sample_size
+    joined = np.hstack([Z, T])
+    outside = model._residual_variance(residuals, sample)
 
-    _unit: float
+    def likelihood(alpha: float) -> float:
+        run = model._run_em(joined, sample, alpha)
+        prior = (alpha, model.beta)
+        variances = None if outside is None else outside.without_each(residuals, weights, *prior)
+        refits = partial(
+            leave_each_out,
+            weights=weights,
+            responsibilities=run.responsibilities,
+            alpha=alpha,
+            beta=model.beta,
+            residual_variances=variances,
+        )
+        return held_out(Z, T, residuals, weights, refits)
 
-    def _scaled_coordinates(self, sample: Sample, scale: float = 1.0) -> tuple[Array, Array]:
-        """Return the coordinates of x and their residuals, divided by a unit.
-
-        The coordinates of y have unit scale, so those of x get the given one, whatever that of k.
-        """
-        Z = self._fit_coordinates(sample)
-        residuals = self._training_residuals(Z, sample.passes)
-        self._unit = float(np.sqrt(total_squared_norm(sample) / sample.sample_size)) / scale
-        return Z / self._unit, residuals / self._unit**2
-
-    def _fit_joint(self, sample: Sample, T: Array, held_out: Callable[..., float]) -> None:
-        """Fit to the kernel coordinates of x and the coordinates T of y.
-
-        ``held_out`` returns the mean leave-one-out log-likelihood of y given x.
-        """
-        Z, residuals = self._scaled_coordinates(sample)
-        weights, total = sample.multiplicities, sample.sample_size
-        joined = np.hstack([Z, T])
-        outside = self._residual_variance(residuals, sample)
-
-        def likelihood(alpha: float) -> float:
-            run = self._run_em(joined, sample, alpha)
-            prior = (alpha, self.beta)
-            variances = (
-                None if outside is None else outside.without_each(residuals, weights, *prior)
-            )
-            refits = partial(
-                leave_each_out,
-                weights=weights,
-                responsibilities=run.responsibilities,
-                alpha=alpha,
-                beta=self.beta,
-                residual_variances=variances,
-            )
-            return held_out(Z, T, residuals, weights, refits)
-
-        if not isinstance(self.alpha, str):
-            alpha = float(self.alpha)
-        elif len(Z) < 3:
-            alpha = 0.01 * total  # too few rows for cross-validation
-        else:
-            alpha = maximize_alpha(likelihood, 1e-5 * total, total)
-        self._fit_em(joined, sample, alpha, residuals)
-
-    def _given(self, X: Any) -> Conditional:
-        """Return the distribution of the coordinates of y given X."""
-        Z, residuals = self._coordinates(self._validate_new(X))
-        return condition(self.mixture_, Z / self._unit, residuals / self._unit**2)
+    if not isinstance(model.alpha, str):
+        alpha = float(model.alpha)
+    elif len(Z) < 3:
+        alpha = 0.01 * total  # too few rows for cross-validation
+    else:
+        alpha = maximize_alpha(likelihood, 1e-5 * total, total)
+    model._fit_em(joined, sample, alpha, residuals)
 
 
-class JointMixtureClassifier(ClassifierMixin, JointMixture):  # type: ignore[misc]
+class JointMixtureClassifier(ClassifierMixin, KernelMixture):  # type: ignore[misc]
     r"""Classifier from a Gaussian mixture of points and classes.
 
     A class is a vertex :math:`t_c` of a simplex (the features of the kernel that is 1 for equal and
@@ -144,7 +119,7 @@ class JointMixtureClassifier(ClassifierMixin, JointMixture):  # type: ignore[mis
         sample, used = self._validate_with_rows(X, sample_weight)
         self._check_parameters(sample.points.n)
         self.classes_, codes = encode_classes(class_labels(y, len(used))[used])
-        self._fit_joint(sample, self._vertices()[codes], self._leave_one_out)
+        _fit_joint(self, sample, self._vertices()[codes], self._leave_one_out)
         return self
 
     def _vertices(self) -> Array:
@@ -166,7 +141,7 @@ class JointMixtureClassifier(ClassifierMixin, JointMixture):  # type: ignore[mis
         return self.classes_[np.argmax(log_probabilities, axis=1)]
 
 
-class JointMixtureRegressor(RegressorMixin, JointMixture):  # type: ignore[misc]
+class JointMixtureRegressor(RegressorMixin, KernelMixture):  # type: ignore[misc]
     r"""Regressor from a Gaussian mixture of points and targets.
 
     The mixture is fitted to kernel coordinates and standardized targets jointly. Given x, y follows
@@ -223,7 +198,7 @@ class JointMixtureRegressor(RegressorMixin, JointMixture):  # type: ignore[misc]
         self._is_vector = targets.ndim == 1
         columns = targets.reshape(len(targets), -1)[used]
         self._target = TargetScale.of(columns, sample.weights)
-        self._fit_joint(sample, self._target.standardize(columns), held_out_likelihood)
+        _fit_joint(self, sample, self._target.standardize(columns), held_out_likelihood)
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:

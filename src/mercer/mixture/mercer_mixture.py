@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import logsumexp
@@ -153,6 +153,9 @@ class MercerMixture(DensityMixin, KernelMixture):  # type: ignore[misc]
     >>> bool(max((labels == y).mean(), (labels != y).mean()) > 0.95)
     True
     """
+
+    _alpha_rules: ClassVar[tuple[str, ...]] = ("auto", "scaled", "leave-one-out")
+    _max_rank: ClassVar[int] = 1000
 
     def __init__(
         self,
