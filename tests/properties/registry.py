@@ -142,7 +142,7 @@ class Entry:
             return lambda new: found
         if not inspect.isclass(target):
             known = {"X": X, "frame": X, "Y": other, "labels": y, "kernel": Gaussian()}
-            required = required_parameters(target)
+            required = [one for one in required_parameters(target) if one not in chosen]
             found = numbers(target(*(known[one] for one in required), **chosen, **given))
             return lambda new: found
         if issubclass(target, Kernel):

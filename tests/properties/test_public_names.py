@@ -378,10 +378,17 @@ def compare_weighted(found: Any, expected: Any) -> None:
     compare(*({name: one[name] for name in same} for one in (found, expected)), KINDS["array"])
 
 
+#: Names whose results with weights and with copies cannot be compared.
+NOT_WEIGHTED = {
+    "StackedDensity": "its default member 'mixture' is omitted with weights",
+    "cluster.angular_kernel_kmeans": "returns a label per row; in tests/cluster with copies",
+}
+
+
 @pytest.mark.parametrize("entry", [one for one in ENTRIES if one.takes_weights], ids=repr)
 def test_weights(entry):
-    if entry.path == "StackedDensity":
-        pytest.skip("its default member 'mixture' is omitted with weights")
+    if entry.path in NOT_WEIGHTED:
+        pytest.skip(NOT_WEIGHTED[entry.path])
     check_weights(entry, *sample(entry))
 
 
