@@ -35,10 +35,11 @@ def test_paiva_title_holds_for_directions_of_unit_norm_and_the_same_kernel():
     assert all("the same kernel" in item for item, v in found.items() if v == "agrees")
 
 
-def test_paiva_networks_respect_the_lower_limits():
+def test_paiva_networks_agree_and_respect_the_lower_limits():
     found = verdicts(paiva_2006, "Figure 1 (d)")
+    assert set(found.values()) == {"agrees", "not printed"}
     limits = [verdict for item, verdict in found.items() if "against the minimum" in item]
-    assert limits == ["agrees"] * 3
+    assert limits == ["agrees"] * 4
 
 
 @pytest.mark.parametrize(("paper", "count"), [(girolami_2002, 9), (paiva_2006, 1)])
