@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import floor, hypot, inf, isfinite, log10, nextafter
+from statistics import fmean, stdev
 from typing import Any, Literal, TypeAlias
 
 __all__ = [
@@ -264,6 +265,27 @@ class Row:
     recomputed: bool = False
     reason: str = ""
     remark: str = ""
+
+    @classmethod
+    def of_mean(
+        cls, item: str, printed: str, values: Any, unit: str = "", *, of: int = 1, **settings: Any
+    ) -> Row:
+        """Return a row for the mean of values over samples; the printed one is a mean of ``of``.
+
+        >>> Row.of_mean("error", "3.5", [3.0, 4.0, 5.0], " %").accepted.describe(" %")
+        '0.5 to 6.5 %'
+        """
+        spread = stdev(map(float, values))
+        return cls(
+            item,
+            printed,
+            fmean(values),
+            unit,
+            spread,
+            sampling_error=spread / of**0.5,
+            our_error=spread / len(values) ** 0.5,
+            **settings,
+        )
 
     @property
     def accepted(self) -> AcceptedRange | None:

@@ -126,20 +126,9 @@ def _selections(quick: bool) -> Table:
 
 
 def _count(item: str, printed: str, counts: list[int], reason: str = "", readings: int = 1) -> Row:
-    """A number of terms: mean over samples, and its spread as the error of the printed one."""
-    spread = float(np.std(counts, ddof=1))
+    """A number of terms: mean over samples; the paper has one."""
     remark = f"From {min(counts)} to {max(counts)}."
-    return Row(
-        item,
-        printed,
-        float(np.mean(counts)),
-        spread=spread,
-        sampling_error=spread,
-        our_error=spread / len(counts) ** 0.5,
-        readings=readings,
-        reason=reason,
-        remark=remark,
-    )
+    return Row.of_mean(item, printed, counts, readings=readings, reason=reason, remark=remark)
 
 
 def _parzen(quick: bool) -> Table:
@@ -207,17 +196,7 @@ def _comparison(quick: bool) -> Table:
 
 def _divergence_row(item: str, printed: str, values: Array, remark: str = "") -> Row:
     """A divergence: mean over repetitions; the paper's is from one of them."""
-    spread = float(values.std(ddof=1))
-    return Row(
-        item,
-        printed,
-        float(values.mean()),
-        spread=spread,
-        sampling_error=spread,
-        our_error=spread / len(values) ** 0.5,
-        readings=_READINGS if printed else 1,
-        remark=remark,
-    )
+    return Row.of_mean(item, printed, values, readings=_READINGS if printed else 1, remark=remark)
 
 
 def divergences(repetitions: int = 30, variances: Array | None = None) -> dict[str, Array]:

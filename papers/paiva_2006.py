@@ -154,14 +154,12 @@ def _scaled(quick: bool) -> Table:
         )
     at = found[0.2]
     rows += [
-        Row(
+        Row.of_mean(
             f"mean entropy at bandwidth 0.2: {name}",
             printed,
-            float(values.mean()),
-            unit=" nats",
-            spread=float(values.std(ddof=1)),
-            sampling_error=float(values.std(ddof=1) / 10**0.5),
-            our_error=float(values.std(ddof=1) / len(values) ** 0.5),
+            values,
+            " nats",
+            of=10,
             recomputed=True,
         )
         for name, printed, values in zip(_PROJECTIONS, _RECOMPUTED, at.T, strict=True)
@@ -228,7 +226,6 @@ def _network_rows(
 ) -> Iterator[Row]:
     """V before and after training, its recomputed mean and its lower limit."""
     before, after = _training(samples, optimizer, output, bandwidth)
-    spread = float(after.std(ddof=1))
     name = f"{optimizer}, {output} output, σ = {bandwidth:.3g}"
     if output == "tanh":  # the paper's network
         yield Row(
@@ -238,13 +235,11 @@ def _network_rows(
             remark=f"From {before.mean():.3f} to {after.mean():.3f} on average.",
         )
     if mean:
-        yield Row(
+        yield Row.of_mean(
             f"{name}: mean V after training",
             mean,
-            float(after.mean()),
-            spread=spread,
-            sampling_error=spread / 20**0.5,
-            our_error=spread / len(samples) ** 0.5,
+            after,
+            of=20,
             recomputed=True,
             reason="other initial weights, and L-BFGS with other limits",
         )

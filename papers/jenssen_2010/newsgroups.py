@@ -94,13 +94,11 @@ def _errors(quick: bool) -> Table:
     errors = {m: np.array([getattr(s, m) for s in subsets]) for m in ("eca", "pca", "njw")}
     names = {"eca": "kernel ECA", "pca": "kernel PCA, angular", "njw": "NJW"}
     rows = [
-        Row(
+        Row.of_mean(
             f"{names[m]}: error, mean of subsets",
             printed,
-            float(errors[m].mean()),
+            errors[m],
             " %",
-            spread=float(errors[m].std(ddof=1)),
-            sampling_error=float(errors[m].std(ddof=1)),
             remark=f"From {errors[m].min():.1f} to {errors[m].max():.1f} %; at most {printed} % in "
             f"{(errors[m] <= float(printed) + 0.05).sum()} of {len(subsets)}.",
         )

@@ -305,7 +305,7 @@ def _samples(quick: bool) -> Table:
                 f"{name}: centered eigenvalues of samples, mean",
                 printed,
                 _numbers(found.mean(axis=0)),
-                sampling_error=_numbers(errors),
+                our_error=_numbers(errors),
                 correction=Correction(true, TESTS + route),
                 remark=f"The means differ from the population's by {_listed(z)}, from the printed "
                 f"values by {_listed(thesis)} standard errors.",

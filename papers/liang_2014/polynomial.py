@@ -130,6 +130,7 @@ def _samples(quick: bool) -> Table:
                 printed,
                 tuple(map(float, found.mean(axis=0))),
                 sampling_error=tuple(map(float, errors)),
+                our_error=tuple(map(float, errors / seeds**0.5)),
                 remark="The means differ from the population's eigenvalues by "
                 f"{', '.join(f'{v:+.1f}' for v in z)} of their standard errors.",
             )

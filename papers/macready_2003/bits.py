@@ -88,8 +88,9 @@ def _parzen(X: Array, kernel: Kernel) -> Array:
 def table(quick: bool) -> Table:
     """Agreement with the true distribution, α by leave-one-out, number of Gaussians."""
     seeds = range(6 if quick else 20)
-    found = np.array([agreement(truth(), fitted(seed).pdf(SPACE.objects)) for seed in seeds])
-    (correlation, mean), spreads = found.mean(axis=0), found.std(axis=0, ddof=1)
+    found = [agreement(truth(), fitted(seed).pdf(SPACE.objects)) for seed in seeds]
+    correlations, divergences = np.transpose(found)
+    mean = divergences.mean()
     alphas = np.array([fitted(seed, 1, "leave-one-out").alpha_ for seed in seeds])
     numbers = [len(fitted(seed).effective_weights_) for seed in seeds]
     pushed = np.array([divergence(truth(), _push_forward(seed)) for seed in seeds])
@@ -100,43 +101,31 @@ def table(quick: bool) -> Table:
             '"the fit is very good": nearer to the true distribution than three simple estimates',
             True,
             bool(all(mean < values.mean() for values in label_free)),
-            remark=f"Divergence {mean:.3f} ± {spreads[1]:.3f} nats; "
+            remark=f"Divergence {mean:.3f} ± {divergences.std(ddof=1):.3f} nats; "
             + ", ".join(f"{n} {v.mean():.3f} ± {v.std(ddof=1):.3f}" for n, v in others.items())
             + ".",
         ),
-        Row(
+        Row.of_mean(
             "divergence from the true distribution",
             ".261",
-            float(mean),
+            divergences,
             " nats",
-            spread=float(spreads[1]),
-            sampling_error=float(spreads[1] / 20**0.5),
-            our_error=float(spreads[1] / len(seeds) ** 0.5),
+            of=20,
             recomputed=True,
         ),
-        Row(
+        Row.of_mean(
             "correlation with the true distribution",
             ".80",
-            float(correlation),
-            spread=float(spreads[0]),
-            sampling_error=float(spreads[0] / 20**0.5),
-            our_error=float(spreads[0] / len(seeds) ** 0.5),
+            correlations,
+            of=20,
             recomputed=True,
         ),
-        Row(
-            "α by leave-one-out, one Gaussian",
-            "2.6",
-            float(alphas.mean()),
-            spread=float(alphas.std(ddof=1)),
-            sampling_error=float(alphas.std(ddof=1)),
-            our_error=float(alphas.std(ddof=1) / len(seeds) ** 0.5),
-        ),
-        Row(
+        Row.of_mean("α by leave-one-out, one Gaussian", "2.6", alphas),
+        Row.of_mean(
             "the density of footnote 4: divergence from the true distribution",
             "",
-            float(pushed.mean()),
+            pushed,
             " nats",
-            spread=float(pushed.std(ddof=1)),
             remark="From the string with the nearest features to each of 100,000 draws.",
         ),
         Row(

@@ -74,28 +74,25 @@ def table(quick: bool) -> Table:
             remark=f"Mean {100 * single.mean():.1f} %, lowest {100 * single.min():.0f} %: EM may "
             "converge to a local maximum.",
         ),
-        Row(
+        Row.of_mean(
             f"correct labels, best of {_STARTS} initializations",
             "",
-            100 * float(several.mean()),
+            100 * several,
             " %",
-            100 * float(several.std()),
             remark=f"Lowest {100 * several.min():.0f} %.",
         ),
-        Row(
+        Row.of_mean(
             "mass of the core, each component normalized",
             "",
-            100 * float(right.mean()),
+            100 * right,
             " %",
-            100 * float(right.std()),
             remark="Half of the points are in the core.",
         ),
-        Row(
+        Row.of_mean(
             "mass of the core, normalized as in the paper",
             "",
-            100 * float(raw.mean()),
+            100 * raw,
             " %",
-            100 * float(raw.std()),
             remark="p(x) ∝ p(Φ(x)) ignores the volume element of Φ.",
         ),
         Row(

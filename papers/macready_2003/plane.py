@@ -187,16 +187,13 @@ def table(quick: bool) -> Table:
     for name in estimates[0]:
         values = [agreement(truth, np.exp(one[name](_grid(_SIDE)))) for one in estimates]
         correlation, divergences = np.transpose(values)
-        spread = float(divergences.std(ddof=1))
         rows.append(
-            Row(
+            Row.of_mean(
                 f"divergence from the true distribution: {name}",
                 ".302" if name == "the fit" else "",
-                float(divergences.mean()),
+                divergences,
                 " nats",
-                spread=spread,
-                sampling_error=spread / 15**0.5,
-                our_error=spread / len(seeds) ** 0.5,
+                of=15,
                 recomputed=name == "the fit",
                 remark=f"Correlation {correlation.mean():.3f}.",
             )
