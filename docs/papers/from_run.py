@@ -19,7 +19,7 @@ from typing import Any
 
 HERE = Path(__file__).parent
 WIDEST = 1500  # pixels
-COLORS = 48
+COLORS = 256
 FIGURES = {
     "girolami-2002": ["fig02", "fig04", "fig06", "fig07"],
     "jenssen-2010": ["fig04", "fig07", "fig13"],
@@ -121,7 +121,10 @@ def shrink(source: Path, target: Path) -> None:
     if picture.width > WIDEST:
         size = (WIDEST, round(picture.height * WIDEST / picture.width))
         picture = picture.resize(size, Image.Resampling.LANCZOS)
-    picture.quantize(COLORS, dither=Image.Dither.NONE).save(target, optimize=True)
+    few = picture.quantize(
+        COLORS, method=Image.Quantize.MAXCOVERAGE, kmeans=10, dither=Image.Dither.NONE
+    )
+    few.save(target, optimize=True)
 
 
 def main(runs: Path) -> None:
