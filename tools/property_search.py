@@ -36,8 +36,7 @@ def run_round(seed: int) -> Round:
     done = subprocess.run(
         [
             *(sys.executable, "-m", "pytest", "-q", "-n", "auto", "-p", "no:cacheprovider"),
-            *("--tb=short", f"--hypothesis-seed={seed}", "tests/properties"),
-            *("-k", "random_combinations or test_statements or test_estimators or test_kernels"),
+            *("--tb=short", f"--hypothesis-seed={seed}", "-m", "hypothesis", "tests/properties"),
         ],
         env=os.environ | {"MERCER_TEST_PROFILE": "search", "OMP_NUM_THREADS": "1"},
         capture_output=True,

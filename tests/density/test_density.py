@@ -368,3 +368,14 @@ def test_series_of_isolated_points_warns():
 def test_only_sums_of_gaussians_in_four_or_more_columns_skip_points(kernel, d, expected):
     density = ParzenDensity(kernel=kernel).fit(array(50, d))
     assert density._density.terms.boxes is expected
+
+
+@pytest.mark.parametrize(
+    "settings", [{"weights": "learned"}, {"adaptive": True}, {"support": "positive"}], ids=repr
+)
+def test_error_for_dask_names_the_setting_that_needs_memory(settings):
+    da = pytest.importorskip("dask.array")
+    X = da.from_array(1.0 + np.eye(4), chunks=2)
+    ((name, value),) = settings.items()
+    with raises(TypeError, f"{name}={value!r}"):
+        ParzenDensity(kernel=Gaussian(1.0), **settings).fit(X)

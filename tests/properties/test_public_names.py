@@ -7,7 +7,7 @@ first settings of ``ENTRIES``; ``./run properties`` draws settings, samples, kin
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from tempfile import TemporaryFile
 from typing import Any
 
@@ -168,6 +168,11 @@ KINDS = {
     ),
     "missing values": Kind(with_missing, may_fail=True, own_values=True),
     "categories": Kind(with_categories, may_fail=True, own_values=True),
+    "dask categories": Kind(
+        lambda X: dd.from_pandas(with_categories(X), npartitions=2, sort=False),
+        may_fail=True,
+        own_values=True,
+    ),
     "text": Kind(lambda X: ["a", "b", "ab"], may_fail=True, own_values=True),
     "scalar": Kind(lambda X: 3.0, may_fail=True, own_values=True),
     "one row as vector": Kind(lambda X: X[0], may_fail=True, own_values=True),
@@ -344,6 +349,27 @@ def check_change(entry: Entry, change: str, X, new, settings=None) -> None:
 @crossed(CHANGES)
 def test_unusual_data(entry, name):
     check_change(entry, name, *sample(entry))
+
+
+OWN_SCALE = {
+    "OrthogonalSeries": "its functions are scaled to the range or the variance of all rows",
+    "ProcessMonitor": "control charts are standardized by mean and standard deviation",
+}
+ESTIMATORS = [one for one in ENTRIES if hasattr(one.target, "fit") and one.path not in OWN_SCALE]
+
+
+@pytest.mark.parametrize("entry", ESTIMATORS, ids=repr)
+def test_one_far_row_does_not_hide_differences_of_other_rows(entry):
+    X, new = sample(replace(entry, n_rows=60))
+    y = entry.targets(X)
+    usual = entry.fit(X, y)(new)
+    found = outcome(lambda: entry.fit(with_far_row(X), y)(new))
+    if isinstance(found, type):
+        return
+    for name, value in usual.items():
+        if value.shape[:1] == (N_NEW,) and value.dtype.kind in "iuf":
+            before, after = (np.ptp(one, axis=0).max() for one in (value, found[name]))
+            assert after > 1e-4 * before or before < 1e-6, name
 
 
 # --- weights -------------------------------------------------------------------------------------

@@ -305,7 +305,11 @@ def _spread(X: Array, weights: Array) -> float:
 
 
 def _auto(sample: BandwidthSample) -> float:
-    return _silverman(sample) if sample.dimension <= 3 else _median_distance(sample) / sqrt(2)
+    median = _median_distance(sample)
+    if sample.dimension > 3:
+        return median / sqrt(2)
+    # the variance may be that of one distant row
+    return _silverman(sample) * min(1.0, sqrt(2) * median / sample.spread())
 
 
 def _silverman(sample: BandwidthSample) -> float:

@@ -20,7 +20,13 @@ from mercer.bandwidth.likelihood import (
     most_likely_kernel,
     reflection_gain,
 )
-from mercer.data.points import Points, Sample, validate_points, validate_weights
+from mercer.data.points import (
+    Points,
+    Sample,
+    require_memory,
+    validate_points,
+    validate_weights,
+)
 from mercer.decomposition.base import KernelEstimator
 from mercer.density.base import Density
 from mercer.density.bounds import BoundaryMethod, Bounds
@@ -177,8 +183,10 @@ class ParzenDensity(Density, KernelEstimator):
             )
         if self.adaptive not in (False, True, "shape"):
             raise ValueError(f"adaptive={self.adaptive!r} must be False, True or 'shape'.")
-        if self.adaptive or self.weights == "learned" or self.support is not None:
-            self._refuse_chunks(X)
+        in_memory = {"adaptive": self.adaptive or None, "weights": self.weights}
+        for name, value in (in_memory | {"support": self.support}).items():
+            if value is not None:
+                require_memory(X, f"ParzenDensity({name}={value!r})")
         kernel, bounds = as_kernel(self.kernel), None
         if self.support is not None:
             X, kernel, bounds = self._apply_support(X, sample_weight, kernel)

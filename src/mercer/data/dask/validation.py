@@ -140,6 +140,8 @@ def _as_array(X: Any) -> Any:
     """Return a floating-point Dask array whose chunks contain all columns."""
     import dask.array as da
 
+    if hasattr(X, "columns"):
+        _check_types(X)
     if hasattr(X, "to_dask_array"):
         X = X.to_dask_array()
     if not isinstance(X, da.Array):
@@ -162,6 +164,17 @@ def _as_array(X: Any) -> Any:
             f"would dominate the run time. Merge chunks, for example {_rechunk_example(X)}."
         )
     return X
+
+
+def _check_types(frame: Any) -> None:
+    """Raise ValueError for the first column of a Dask frame that cannot hold numbers."""
+    for name, kind in frame.dtypes.items():
+        if kind.name != "object" and kind.kind not in "iufb":
+            raise ValueError(
+                f"Column {name!r} has the type {kind}, and kernels of Dask frames need numbers. "
+                "Drop or encode it, or pass a sample of the rows, for example "
+                "X.sample(frac=0.01).compute(), to an estimator with kernel='table'."
+            )
 
 
 def _rechunk_example(X: Any) -> str:
