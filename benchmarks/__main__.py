@@ -13,6 +13,7 @@ from benchmarks.measure import machine
 MODULES = [
     "solvers",
     "speed",
+    "everyday",
     "large_samples",
     "slopes",
     "plan_choices",

@@ -10,6 +10,7 @@ import os
 import re
 import sys
 import tempfile
+import types
 from pathlib import Path
 
 from PIL import Image
@@ -22,12 +23,12 @@ MAX_BYTES = 100_000
 
 def run(page):
     """Execute a page's Python blocks in the current folder, silently."""
-    names = {"__name__": page.stem}
+    module = sys.modules["page"] = types.ModuleType("page")  # so that its classes can be pickled
     for block in re.findall(
         r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S
     ):
         with contextlib.redirect_stdout(io.StringIO()):
-            exec(compile(block, str(page), "exec"), names)
+            exec(compile(block, str(page), "exec"), vars(module))
 
 
 def copy(picture, place):

@@ -195,6 +195,33 @@ def test_default_members_are_fitted():
     assert [*weighted.members_] == ["parzen", "adaptive", "shape"]
 
 
+def comb(n, seed):
+    """Forty narrow peaks, which a small sample does not resolve."""
+    rng = np.random.default_rng(seed)
+    return rng.integers(40, size=(n, 1)) + 0.05 * rng.normal(size=(n, 1))
+
+
+def test_weights_are_those_of_members_of_the_full_size():
+    X, new = comb(3000, 0), comb(2000, 1)
+    density = StackedDensity(FAST, max_rows=100).fit(X)
+    assert density.members_["parzen"].score(new) > ParzenDensity().fit(X[:100]).score(new) + 0.3
+    found = density.cross_validated_scores_["parzen"]
+    assert abs(found - density.members_["parzen"].score(new)) < 0.2
+    assert density.weights_[0] > 0.9
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_many_rows_are_represented_by_some(monkeypatch, weighted):
+    monkeypatch.setattr("mercer.density.stacked_density._MAX_POINTS", 200)
+    X = np.random.default_rng(0).normal(size=(2000, 1))
+    weights = np.where(X[:, 0] > 0, 3.0, 0.0) if weighted else None
+    density = StackedDensity([("parzen", ParzenDensity())], max_rows=100)
+    density.fit(X, sample_weight=weights)
+    assert len(density.members_["parzen"].weights_) == 200
+    median = density.quantile(0.5)
+    assert_allclose(median, 0.674 if weighted else 0.0, atol=0.1)
+
+
 def test_repeated_rows_are_held_out_together():
     X = np.repeat(sample(40), 3, axis=0)
     density = StackedDensity([("narrow", KernelDensity(bandwidth=1e-4)), *FAST]).fit(X)

@@ -300,6 +300,19 @@ def test_cv_of_a_low_rank_kernel(X, y):
 
 
 @both_models
+def test_isolated_rows_do_not_limit_the_number(model, rng):
+    """A row far from all others is alone in a component, which predicts no other row."""
+    X = np.vstack([rng.uniform(-3, 3, size=(200, 2)), [[100.0, 0.0], [0.0, 100.0]]])
+    y = np.sin(2 * X[:, 0]) * X[:, 1]
+    target = y if model is ComponentRegressor else y > 0
+    alone = model().fit(X[:-2], target[:-2])
+    found = model(order="variance").fit(X, target)
+    assert len(found.cv_errors_) > 30
+    assert found.score(X[:-2], target[:-2]) > alone.score(X[:-2], target[:-2]) - 0.05
+    assert np.isfinite(found.cv_errors_).all()
+
+
+@both_models
 def test_cv_of_two_rows(model):
     assert model().fit([[0.0], [1.0]], [0, 1]).n_components_ >= 1
 

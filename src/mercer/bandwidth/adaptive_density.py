@@ -51,6 +51,7 @@ from mercer.utils.pairwise import (
     half_squared_products,
     products_would_cancel,
 )
+from mercer.utils.resources import thread_count
 from mercer.utils.types import Array
 
 __all__ = [
@@ -63,6 +64,9 @@ __all__ = [
     "local_shapes",
     "random_folds",
 ]
+
+
+_MAX_SHAPES = 10_000  # with more rows, a row has the matrix of the nearest of so many
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,16 +253,22 @@ def local_shapes(
     # so many of the lightest points have the required mass
     most = int(np.searchsorted(np.cumsum(np.sort(masses)), fraction)) + 2
     most = min(max(most, 2 * d + 3), len(reference))
-    unit = max(1.0, float(np.abs(reference).max()) / 1e150)  # squares must not overflow
+    unit = _unit(reference)
     tree = cKDTree(reference / unit)
     for rows in block_rows(n, most * d):
-        distances, order = tree.query(Z[rows] / unit, k=np.arange(1, most + 1))
+        neighbors = np.arange(1, most + 1)
+        distances, order = tree.query(Z[rows] / unit, k=neighbors, workers=thread_count())
         ordered = masses[order] * (distances > 0)
         before = np.cumsum(ordered, axis=1) - ordered
         counts = np.cumsum(ordered > 0, axis=1)
         ordered[(before >= fraction) & (counts > 2 * d + 2)] = 0
         inverses[rows] = _inverse_factors(Z[rows], reference[order], ordered, shrinkage)
     return inverses
+
+
+def _unit(reference: Array) -> float:
+    """Return a unit of length in which squares of the coordinates do not overflow."""
+    return max(1.0, float(np.abs(reference).max()) / 1e150)
 
 
 def _inverse_factors(Z: Array, neighbors: Array, masses: Array, s: float) -> Array:
@@ -338,7 +348,12 @@ def adapted_density(
     Z = found.coordinates.scaled(X)
     rows, masses = representative_rows(X, weights, 2000)
     if mode == "shape":
-        inverses = local_shapes(Z, Z[rows], masses, found.fraction, found.shrinkage)
+        some = Z[representative_rows(X, weights, _MAX_SHAPES)[0]]
+        shapes = local_shapes(some, Z[rows], masses, found.fraction, found.shrinkage)
+        unit = _unit(some)
+        inverses = shapes[cKDTree(some / unit).query(Z / unit)[1]]
+        if Z.shape[1] == 1:
+            inverses = inverses[:, 0, 0]
     elif found.exponent:
         inverses = np.exp(-abramson_bandwidths(Z, Z[rows], masses, found.pilot, found.exponent))
     else:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 from mercer.bandwidth.adaptive_density import random_folds
 from mercer.bandwidth.likelihood import is_extreme
 from mercer.data.points import require_memory, validate_points, validate_weights
-from mercer.data.subsampling import select_representatives
+from mercer.data.subsampling import distinct_rows, thin_rows
 from mercer.density.base import Density
 from mercer.density.mixture_weights import stacking_weights
 from mercer.density.parzen_density import ParzenDensity
@@ -29,6 +29,7 @@ __all__ = ["StackedDensity"]
 
 Members = Sequence[tuple[str, Any]]
 _MIN_ROWS = 3
+_MAX_POINTS = 100_000
 
 
 class SelectedGaussianMixture(Density, BaseEstimator):  # type: ignore[misc]
@@ -117,13 +118,14 @@ class StackedDensity(Density, BaseEstimator):  # type: ignore[misc]
         columns, with the number of components chosen by BIC).
     n_folds : int
     max_rows : int
-        Number of rows beyond which the weights are chosen on that many representative rows. The
-        members are fitted to all rows.
+        With more distinct rows than this, the weights are chosen on that many representative rows,
+        which are held out once instead of in folds. Of more than 100,000 distinct rows, 100,000
+        representative ones are used.
 
     Attributes
     ----------
     members_ : dict of str to estimator
-        The members, fitted to all rows.
+        The fitted members.
     weights_ : array
         Their weights a_m in the same order, which sum to 1.
     cross_validated_scores_ : dict of str to float
@@ -165,21 +167,22 @@ class StackedDensity(Density, BaseEstimator):  # type: ignore[misc]
         weights = validate_weights(sample_weight, len(X))
         members = self._members(weighted=weights is not None)
         counts = np.ones(len(X)) if weights is None else weights
-        rows, masses, size_ratio = select_representatives(
-            X[counts > 0], counts[counts > 0], self.max_rows
-        )
-        chosen = X[counts > 0][rows]  # distinct rows in lexicographic order
+        used = counts > 0
+        rows, masses = distinct_rows(X[used], counts[used])
+        if len(rows) > _MAX_POINTS:
+            some, masses = thin_rows(masses, _MAX_POINTS, grouped=False)
+            rows = rows[some]
+            chosen = X[used][rows]
+            X, weights = _with_copies(chosen, masses, weights is not None)
+        else:
+            chosen = X[used][rows]  # in lexicographic order
         if len(chosen) < _MIN_ROWS:
             raise ValueError(
                 f"X has {len(chosen)} distinct rows (n_samples={len(X)}); cross-validation needs "
                 f"at least {_MIN_ROWS}."
             )
         self.members_ = {name: _fit(clone(member), X, weights) for name, member in members}
-        fitted = list(self.members_.values())
-        if size_ratio < 1:
-            some = _with_copies(chosen, masses, weights is not None)
-            fitted = [_fit(clone(member), *some) for _, member in members]
-        logs = self._held_out_logs(chosen, masses, weights is not None, fitted)
+        logs, masses = self._held_out_logs(chosen, masses, weights is not None)
         self.weights_ = stacking_weights(logs, masses)
         masses = masses / masses.sum()
         scores = dict(zip(self.members_, (masses @ logs).tolist(), strict=True))
@@ -208,29 +211,43 @@ class StackedDensity(Density, BaseEstimator):  # type: ignore[misc]
                 )
         return self.members
 
-    def _held_out_logs(
-        self, X: Array, masses: Array, weighted: bool, fitted: Sequence[Any]
-    ) -> Array:
-        """Return log densities of all rows under the members without the fold of the row."""
-        fold = random_folds(len(X), self.n_folds)  # fewer folds if there are fewer rows
-        logs = np.empty((len(X), len(fitted)))
-        for held_out in range(fold.max() + 1):
-            test, train = fold == held_out, fold != held_out
+    def _held_out_logs(self, X: Array, masses: Array, weighted: bool) -> tuple[Array, Array]:
+        """Return log densities of held-out rows, and the weights of these rows.
+
+        X: distinct rows. Each is in one of several folds or, if there are many rows, some
+        representative rows are held out once.
+        """
+        if len(X) <= self.max_rows:
+            fold = random_folds(len(X), self.n_folds)  # fewer folds if there are fewer rows
+            tests = [np.flatnonzero(fold == k) for k in range(fold.max() + 1)]
+            represented = [masses[rows] for rows in tests]
+        else:
+            rows, copies = thin_rows(masses, self.max_rows, grouped=False)
+            tests, represented = [rows], [copies]
+        logs = []
+        for rows in tests:
+            train = np.delete(np.arange(len(X)), rows)
             some = _with_copies(X[train], masses[train], weighted)
-            for column, member in enumerate(fitted):
+            columns = []
+            for member in self.members_.values():
                 with suppress_warnings():  # already issued by the fit to all rows
                     again = _fit(chosen_parameters(member), *some)
                 with np.errstate(over="ignore"):  # far rows have the log density -inf
-                    logs[test, column] = again.score_samples(X[test])
-        return logs
+                    columns.append(again.score_samples(X[rows]))
+            logs.append(np.column_stack(columns))
+        return np.concatenate(logs), np.concatenate(represented)
 
     def score_samples(self, X: Any) -> Array:
         """Return the log density at every row of X."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         with np.errstate(over="ignore"):  # far rows have the log density -inf
-            logs = [member.score_samples(X) for member in self.members_.values()]
-        return np.asarray(logsumexp(logs, b=self.weights_[:, None], axis=0))
+            logs = [
+                np.log(weight) + member.score_samples(X)
+                for weight, member in zip(self.weights_, self.members_.values(), strict=True)
+                if weight > 0
+            ]
+        return np.asarray(logsumexp(logs, axis=0))
 
     def _has_cdf(self) -> bool:
         members = self.members_.values()

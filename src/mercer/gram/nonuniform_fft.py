@@ -43,6 +43,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial, reduce
 from itertools import pairwise
+from math import prod
 from operator import iadd
 from typing import Any
 
@@ -483,7 +484,7 @@ def fourier_sums(
 ) -> Array:
     """Return ``t_m = Σ_j w_j exp(-i m x_j)`` in FFT order (type 1), up to ``tolerance`` Σ|w_j|."""
     if uses_finufft():
-        plan = _plan(1, modes, 1, -1, tolerance)
+        plan = _plan(1, modes, 1, -1, tolerance, len(weights))
         plan.setpts(*angles)
         return np.asarray(plan.execute(weights.astype(np.complex128)))
     # each thread has a grid of its own, which pays off if there are more points than frequencies
@@ -507,14 +508,22 @@ def fourier_series(
     k = len(coefficients)
     pairs = coefficients[0::2].copy()
     pairs[: k // 2] += 1j * coefficients[1::2]
-    plan = _plan(2, coefficients.shape[1:], len(pairs), 1, tolerance)
+    plan = _plan(2, coefficients.shape[1:], len(pairs), 1, tolerance, len(out))
     plan.setpts(*angles)
     values = plan.execute(pairs).reshape(len(pairs), -1)
     out[:, 0::2] = values.real.T
     out[:, 1::2] = values[: k // 2].imag.T
 
 
-def _plan(kind: int, modes: tuple[int, ...], count: int, sign: int, tolerance: float) -> Any:
+# points and frequencies; threads of finufft wait in a loop, which on a busy machine takes longer
+# than a small transform
+_MIN_THREADED_SIZE = 2**17
+
+
+def _plan(
+    kind: int, modes: tuple[int, ...], count: int, sign: int, tolerance: float, n_points: int
+) -> Any:
+    is_small = count * (n_points + prod(modes)) < _MIN_THREADED_SIZE
     return _finufft().Plan(
         kind,
         modes,
@@ -522,5 +531,5 @@ def _plan(kind: int, modes: tuple[int, ...], count: int, sign: int, tolerance: f
         eps=tolerance,
         isign=sign,
         modeord=1,
-        nthreads=thread_count(),
+        nthreads=1 if is_small else thread_count(),
     )

@@ -391,15 +391,18 @@ class NestedLeastSquares:
         r"""Return predictions for the training rows Z without their own target, as :meth:`path`.
 
         If one unit of the weight w of a row is removed (all of it if w < 1: u), its residual r
-        becomes :math:`r / (1 - u h)` with its leverage :math:`h = z'(Z'WZ)^{-1}z`. The numbers of
-        columns end before a leverage u h is 1, where the row alone determines its prediction.
+        becomes :math:`r / (1 - u h)` with its leverage :math:`h = z'(Z'WZ)^{-1}z`. A row whose
+        leverage u h is 1 for k columns alone determines a coefficient that is otherwise unknown:
+        it keeps the prediction of fewer columns.
         """
         units = np.ones(len(Z)) if weights is None else np.minimum(weights, 1.0)
         rest = 1 - units * self._sums(self._basis(Z) ** 2)
-        defined = rest.min(axis=1) > 1e-8  # up to rounding error
-        count = max(int(np.argmin(defined)) if not defined.all() else len(defined), 1)
-        rest = np.maximum(rest[:count], np.finfo(np.float64).eps)
-        return np.asarray(y - (y - self.path(Z)[:count]) / rest[:, :, None])
+        defined = rest > 1e-8  # up to rounding error
+        found = y - (y - self.path(Z)) / np.where(defined, rest, 1.0)[:, :, None]
+        found[0, ~defined[0]] = 0.0  # of the first column
+        last = np.where(defined, np.arange(len(rest))[:, None], 0)
+        last = np.maximum.accumulate(last, axis=0)
+        return np.take_along_axis(found, last[:, :, None], axis=0)
 
     def _basis(self, Z: Array) -> Array:
         """Return the orthogonal columns for rows of Z, of shape (p, n)."""
