@@ -130,3 +130,21 @@ def test_dates_are_replaced_by_dates():
     found = cells_of(frame, n_rows=1).iloc[0]
     assert (found["row"], found["column"]) == (row, "day")
     assert abs(found["expected"] - day[row]) < pd.Timedelta(days=30)
+
+
+def test_codes_for_missing_values_come_first_with_what_the_other_cells_predict():
+    frame = boxes()
+    true = frame.loc[7].copy()
+    frame.loc[7, ["side", "area", "volume"]] = 0.0
+    found = cells_of(frame, n_rows=1, codes={"side": 0.0, "area": 0.0, "volume": 0.0})
+    assert set(found["column"]) == {"side", "area", "volume"}
+    assert (found["observed"] == 0).all()
+    assert (found["contribution"] > 0).all()
+    for one in found.itertuples():
+        assert one.expected == pytest.approx(true[one.column], rel=0.35)
+
+
+def test_codes_that_no_unusual_row_has_change_nothing():
+    frame = boxes()
+    frame.loc[3, "area"] = 100.0
+    pd.testing.assert_frame_equal(cells_of(frame), cells_of(frame, codes={"side": -1.0}))

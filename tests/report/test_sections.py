@@ -178,6 +178,19 @@ def test_isolated_rows_are_in_no_group():
     assert (sum(curve.parts) <= curve.density + 1e-12).all()
 
 
+def test_map_shows_groups_although_some_rows_have_a_rare_category_or_no_numbers():
+    frame = blobs(n=200, sep=12.0)
+    frame["c"] = frame["a"] + np.random.default_rng(1).normal(size=200)
+    frame["kind"] = np.where(np.arange(200) == 5, "rare", "usual")
+    frame.loc[[10, 11], ["a", "b", "c"]] = np.nan
+    shown = analyze(as_table(frame, missing="keep"), n_clusters=2).groups.map
+    assert not shown.are_columns
+    side = shown.points[:, 0] * np.sign(shown.points[199, 0])
+    complete = frame["a"].notna().to_numpy()
+    assert (side > 0)[complete].tolist() == (frame["a"] > 6)[complete].tolist()
+    assert np.abs(shown.points[[10, 11]]).max() < np.abs(shown.points).max()
+
+
 def test_descriptions_name_one_of_columns_that_repeat_each_other():
     frame = blobs(c=np.repeat([0, 1], [40, 20]), d=np.repeat(["no", "yes"], [40, 20]))
     groups = analyze(as_table(frame), n_clusters=2).groups
@@ -300,6 +313,30 @@ def test_few_whole_numbers_have_bars_in_their_order():
     assert isinstance(bars, Frequencies)
     assert bars.labels == ("2", "3", "4", "5")
     assert_allclose(bars.fractions, [1 / 6, 1 / 6, 1 / 2, 1 / 6])
+
+
+def test_bars_are_divided_into_groups():
+    frame = blobs(n=300, kind=list("uuvwvu") * 50)
+    analysis = analyze(as_table(frame), n_clusters=2)
+    bars = next(one for one in analysis.distributions.drawn if one.column == "kind")
+    numbers = analysis.groups.numbers
+    assert_allclose(np.sum(bars.parts, axis=0), bars.fractions)
+    for group, part in enumerate(bars.parts, start=1):
+        for label, fraction in zip(bars.labels, part, strict=True):
+            assert fraction == np.mean((numbers == group) & (frame["kind"] == label))
+
+
+def test_a_density_leaves_out_a_value_of_many_rows():
+    rng = np.random.default_rng(0)
+    toll = np.where(rng.random(400) < 0.6, 0.0, rng.normal(8, 1, 400))
+    analysis = analyze(as_table(blobs(n=400, toll=toll)), n_clusters=1)
+    curve = next(one for one in analysis.distributions.drawn if one.column == "toll")
+    assert curve.repeated == (0.0, np.mean(toll == 0))
+    own = ParzenDensity(kernel=Gaussian("silverman"), support="positive").fit(toll[toll > 0, None])
+    assert_allclose(curve.density, own.pdf(curve.x[:, None]))
+    assert format_fraction(curve.repeated[1]) in str(analysis.distributions.body)
+    other = next(one for one in analysis.distributions.drawn if one.column == "a")
+    assert other.repeated is None
 
 
 def test_range_excludes_extreme_outliers():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,12 @@ def outlying_score(scores: Array) -> float:
 
 
 def unusual_cells(
-    detector: KernelNovelty, frame: Any, scores: Array, n_rows: int = 10, n_cells: int = 3
+    detector: KernelNovelty,
+    frame: Any,
+    scores: Array,
+    n_rows: int = 10,
+    n_cells: int = 3,
+    codes: Mapping[Any, float] | None = None,
 ) -> Any:
     """Return the rows that are least like the others, and the cells that make them so.
 
@@ -78,6 +84,9 @@ def unusual_cells(
         From :func:`held_out_scores`; the rows with the largest scores are listed.
     n_rows, n_cells : int
         Largest numbers of rows, and of cells per row.
+    codes : mapping or None
+        Numbers that probably stand for missing values, by column. Such cells are listed first, and
+        the others are judged without them.
 
     Returns
     -------
@@ -107,16 +116,23 @@ def unusual_cells(
     if len(others) < len(frame) / 2:  # too few for a fit
         others = np.arange(len(frame))
     model = clone(detector).fit(frame.iloc[others])
-    done = frame.iloc[chosen].isna().to_numpy(copy=True)  # not to be listed, or listed already
-    rows = _without_missing(model, frame.iloc[chosen], _typical_cells(frame))
+    original = frame.iloc[chosen].reset_index(drop=True)
+    is_code = np.column_stack([original[name] == (codes or {}).get(name) for name in frame.columns])
+    done = original.isna().to_numpy() | is_code  # not to be listed, or listed already
+    rows = _without_missing(model, original.mask(is_code), _typical_cells(frame))
     found: list[Any] = []
-    for _ in range(n_cells):
+    if is_code.any():
+        found.append(_cells_at(model, original, rows, is_code))
+        rows = rows[~is_code.any(axis=1) | (_scores(model, rows) > -model.offset_)]
+    sums = None
+    for _ in range(n_cells if len(rows) else 0):
         cells = model.explain(rows)
         row, column = cells["row"].to_numpy(), frame.columns.get_indexer(cells["column"])
-        if not found:
+        is_first = sums is None
+        if sums is None:
             sums = cells.groupby("row")["contribution"].sum()
         is_large = cells["contribution"].to_numpy() >= _SMALLEST * sums.loc[row].to_numpy()
-        if not found:  # every row has a cell
+        if is_first:  # every row has a cell
             is_large[:] = True
         worst = cells[~done[row, column] & is_large].drop_duplicates("row")
         if not len(worst):
@@ -130,10 +146,18 @@ def unusual_cells(
     columns = ["row", "score", "column", "observed", "expected", "contribution", "probability"]
     if not found:  # all cells are missing
         return pd.DataFrame(columns=columns)
-    table = pd.concat(found).sort_values("row", kind="stable")
+    table = pd.concat(found).sort_values("row", kind="stable").groupby("row").head(n_cells)
     table["row"] = chosen[table["row"]]
     table.insert(1, "score", scores[table["row"]])
     return table[columns].reset_index(drop=True)
+
+
+def _cells_at(model: KernelNovelty, rows: Any, replaced: Any, mask: Array) -> Any:
+    """Return the cells of a mask, with the replaced ones as expected values."""
+    cells = model.explain(rows)
+    row, column = cells["row"].to_numpy(), rows.columns.get_indexer(cells["column"])
+    expected = replaced.astype(object).to_numpy()[row, column]
+    return cells.assign(expected=expected)[mask[row, column]]
 
 
 def _scores(model: KernelNovelty, frame: Any) -> Array:

@@ -15,7 +15,7 @@ from mercer.kernels import Gaussian
 from mercer.kernels.tables import skewness
 from mercer.plots.style import MUTED, PALETTE
 from mercer.report.groups import Groups
-from mercer.report.section import Figure, Section, format_fraction, svg
+from mercer.report.section import Figure, Section, format_fraction, format_value, svg
 from mercer.tables import Table
 from mercer.utils.formatting import (
     format_count,
@@ -31,12 +31,17 @@ __all__ = ["Curve", "Distributions", "Frequencies", "curve_figure", "estimate_di
 _ROWS = 20_000  # from which a density is estimated
 _COLUMNS = 12
 _FEW_VALUES = 15  # whole numbers with at most so many different values have bars
+_REPEATED = 0.25  # a value of so many rows is left out of a density
 _LONG_TAIL = 2.0  # skewness; that of an exponential distribution
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Density of a column in its units; the parts of the groups add up to it."""
+    """Density of a column in its units; the parts of the groups add up to it.
+
+    ``outside``: number of rows outside of the range. ``repeated``: a value of at least a quarter of
+    the rows, which is left out, and the fraction of these rows.
+    """
 
     column: str
     x: Array
@@ -44,15 +49,20 @@ class Curve:
     parts: tuple[Array, ...]
     outside: int
     is_date: bool = False
+    repeated: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
 class Frequencies:
-    """Relative frequencies of the values of a column, or of the most frequent labels."""
+    """Relative frequencies of the values of a column, or of the most frequent labels.
+
+    ``parts``: of each group, the fractions of the rows that are in it and have these values.
+    """
 
     column: str
     labels: tuple[str, ...]
     fractions: tuple[float, ...]
+    parts: tuple[tuple[float, ...], ...]
     others: int
 
 
@@ -102,12 +112,11 @@ class Distributions(Section):
 
     def context(self) -> dict[str, Any]:
         """Return the figures."""
-        curves = [one for one in self.drawn if isinstance(one, Curve)]
         text = ""
-        if any(curve.parts for curve in curves):
+        if any(one.parts for one in self.drawn):
             text = (
-                "Colored areas are the contributions of the groups, in the colors of the map; "
-                "they add up to the gray line."
+                "Colors are those of the groups on the map. Parts of the groups add up to the "
+                "gray line, or to the bar."
             )
         if self.columns_left:
             text += (
@@ -120,9 +129,13 @@ class Distributions(Section):
 
 def _figure(name: str, one: Curve | Frequencies) -> Figure:
     if isinstance(one, Curve):
-        rows = format_count(one.outside, "row")
-        caption = f"{rows} outside of the range." if one.outside else ""
-        return Figure(curve_figure(name, one), caption)
+        captions = []
+        if one.repeated is not None:
+            value, fraction = one.repeated
+            captions.append(f"Without {format_value(value)} ({format_fraction(fraction)} of rows).")
+        if one.outside:
+            captions.append(f"{format_count(one.outside, 'row')} outside of the range.")
+        return Figure(curve_figure(name, one), " ".join(captions))
     caption = f"{format_count(one.others, 'more value')}." if one.others else ""
     return Figure(_frequencies_figure(name, one), caption)
 
@@ -186,7 +199,12 @@ def _frequencies_figure(name: str, frequencies: Frequencies) -> str:
     def draw(figure: Any) -> None:
         ax = figure.subplots()
         positions = range(len(frequencies.labels))
-        ax.barh(positions, frequencies.fractions, color=PALETTE[0], height=0.7)
+        color = MUTED if frequencies.parts else PALETTE[0]  # rows in no group
+        ax.barh(positions, frequencies.fractions, color=color, height=0.7)
+        left = np.zeros(len(frequencies.labels))
+        for i, part in enumerate(frequencies.parts):
+            ax.barh(positions, part, left=left, color=PALETTE[i], height=0.7)
+            left += part
         small = 9 if len(frequencies.labels) <= 8 else 6.5
         ax.set_yticks(
             positions, [shorten(label, 18) for label in frequencies.labels], fontsize=small
@@ -231,7 +249,7 @@ def estimate_distributions(table: Table, groups: Groups) -> Distributions:
             drawn.append(
                 _curve(cells, name, groups.numbers, is_date)
                 if is_curve
-                else _frequencies(cells, name, few)
+                else _frequencies(cells, name, few, groups.numbers)
             )
     return Distributions(tuple(drawn), len(comparable) - len(drawn), tails, dominated)
 
@@ -241,16 +259,31 @@ def _are_few_whole_numbers(cells: Any) -> bool:
     return len(values) <= _FEW_VALUES and bool((values == np.floor(values)).all())
 
 
-def _frequencies(cells: Any, name: str, by_value: bool) -> Frequencies:
+def _frequencies(cells: Any, name: str, by_value: bool, numbers: Array) -> Frequencies:
     counts = cells.value_counts()
     counts = counts[counts > 0]
     top = counts.sort_index() if by_value else counts.head(8)
     labels = (f"{value:g}" if by_value else str(value) for value in top.index)
     fractions = tuple(float(count) / len(cells) for count in top)
-    return Frequencies(name, tuple(labels), fractions, len(counts) - len(top))
+    groups, parts = numbers[cells.index], []
+    for group in _drawn_groups(numbers):
+        own = cells[groups == group].value_counts().reindex(top.index, fill_value=0)
+        parts.append(tuple(float(count) / len(cells) for count in own))
+    return Frequencies(name, tuple(labels), fractions, tuple(parts), len(counts) - len(top))
+
+
+def _drawn_groups(numbers: Array) -> range:
+    """Return the numbers of the groups if there are two to six; more are not legible."""
+    count = int(numbers.max())
+    return range(1, count + 1) if 2 <= count <= 6 else range(0)
 
 
 def _curve(cells: Any, name: str, numbers: Array, is_date: bool) -> Curve:
+    top = cells.value_counts(normalize=True)
+    repeated = None
+    if not is_date and len(top) > _FEW_VALUES and top.iloc[0] >= _REPEATED:
+        repeated = (float(top.index[0]), float(top.iloc[0]))
+        cells = cells[cells != top.index[0]]
     groups = numbers[cells.index]
     values = cells.to_numpy(dtype=np.float64) if not is_date else _days(cells)
     some = random_rows(len(values), _ROWS)
@@ -259,16 +292,18 @@ def _curve(cells: Any, name: str, numbers: Array, is_date: bool) -> Curve:
     inside = (values >= low) & (values <= high)
     positive = not is_date and bool(values.min() >= 0)
     x = np.linspace(max(low, 0.0) if positive else low, high, 160)
-    count = int(numbers.max())
-    if not 2 <= count <= 6:  # more are not legible in a small figure
+    outside = int((~inside).sum())
+    drawn = _drawn_groups(numbers)
+    if not drawn:
         density = _density(values[inside], x, positive)
-        return Curve(name, x, density, (), int((~inside).sum()), is_date)
+        return Curve(name, x, density, (), outside, is_date, repeated)
     parts = []
-    for group in range(count + 1):  # 0: isolated rows
+    for group in (0, *drawn):  # 0: isolated rows
         own = values[inside & (groups == group)]
         part = _density(own, x, positive) if len(own) else np.zeros_like(x)
         parts.append(part * len(own) / inside.sum())
-    return Curve(name, x, np.sum(parts, axis=0), tuple(parts[1:]), int((~inside).sum()), is_date)
+    density = np.sum(parts, axis=0)
+    return Curve(name, x, density, tuple(parts[1:]), outside, is_date, repeated)
 
 
 def _days(cells: Any) -> Array:

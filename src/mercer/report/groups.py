@@ -6,11 +6,14 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.decomposition import PCA
 
-from mercer import KernelPCA, SpectralClustering
+from mercer import SpectralClustering
 from mercer.cluster.cluster_number import COULD_NOT_TELL
 from mercer.cluster.profiles import SMALL, Trait, cluster_traits
 from mercer.cluster.spectral_clustering import table_clustering
+from mercer.cluster.table_coordinates import TableCoordinates
+from mercer.data.points import Points
 from mercer.data.subsampling import random_rows
 from mercer.errors import ColumnWarning, IdentifiabilityWarning, suppress_warnings
 from mercer.information import ColumnDependence
@@ -264,7 +267,7 @@ class Groups(Section):
 
 @dataclass(frozen=True, eq=False)
 class Map:
-    """Two coordinates of some rows: two columns, or components of what columns share."""
+    """Two coordinates of some rows: two columns, or principal components."""
 
     rows: Array
     points: Array
@@ -377,12 +380,17 @@ def _repeat(dependence: ColumnDependence | None, first: str, second: str) -> boo
 
 
 def _map(table: Table) -> Map:
-    """Return two columns if there are no others, and otherwise two principal components."""
+    """Return two columns if there are no others, and otherwise principal components.
+
+    They are those of coordinates in which every column has the same variance.
+    """
     rows = random_rows(table.n, _MAP_ROWS)
     names = list(table.columns)
     if table.is_numeric and len(names) == 2:
         first, second = (shorten(name, 30) for name in names)
         return Map(rows, table.X[rows], (first, second), True)
+    frame = table.frame.iloc[rows]
     with suppress_warnings():
-        pca = KernelPCA(2, kernel="table").fit(table.frame.iloc[rows])
-    return Map(rows, pca.spectrum_.projections, ("", ""), False)
+        Z = TableCoordinates.fit(Points(frame, "objects"), np.ones(len(frame)))(frame)
+    points = PCA(min(2, *Z.shape), svd_solver="full").fit_transform(Z) if Z.size else Z
+    return Map(rows, np.pad(points, [(0, 0), (0, 2 - points.shape[1])]), ("", ""), False)

@@ -16,11 +16,11 @@ from mercer import KernelECA
 from mercer.cluster.spectral_clustering import describe_kernel
 from mercer.data.subsampling import random_rows
 from mercer.errors import RankError
-from mercer.kernels import Gaussian
+from mercer.kernels import Gaussian, Linear
 from mercer.plots import SpectrumDisplay
 from mercer.report.section import Figure, HtmlTable, Section, svg
 from mercer.tables import Preparation
-from mercer.utils.formatting import format_number, format_percent
+from mercer.utils.formatting import format_count, format_number, format_percent
 from mercer.utils.frames import rows_of
 from mercer.utils.resources import ProgressBar
 
@@ -146,18 +146,21 @@ class Methods(Section):
             "warnings": [(one.category, one.step, one.message) for one in self.raised],
             "items": self._items(),
             "times": HtmlTable("Time by step", ["Step", "Seconds"], times, [0]),
-            "spectrum": None if self.eca is None else self._spectrum(self.eca),
+            "spectrum": self._spectrum(),
         }
 
     def _items(self) -> list[tuple[str, str]]:
         spectrum = self.clustering.spectrum_
         rows = len(spectrum.eigenvectors)
+        kernel = self.clustering.kernel_
+        method = f"Spectral clustering with a {describe_kernel(kernel)}"
+        if isinstance(kernel, Linear):
+            method = "K-means"
         items = [
             (
                 "Groups",
-                f"Spectral clustering of {rows:,} distinct or representative rows with a "
-                f"{describe_kernel(self.clustering.kernel_)}; other rows get the group of their "
-                "nearest neighbors. The number is that of the clusters of a density tree "
+                f"{method}, of {rows:,} distinct or representative rows; other rows get the group "
+                "of their nearest neighbors. The number is that of the clusters of a density tree "
                 "(HDBSCAN) with at least 2 % of the rows. The groups were found in the same "
                 "columns that describe them, so the descriptions are not tests.",
             ),
@@ -211,15 +214,20 @@ class Methods(Section):
         sigma, n = self._sigma(), len(eca.spectrum_.eigenvectors)
         width = "one bandwidth per column" if sigma is None else f"σ = {format_number(sigma)}"
         total = f"{n:,} of {self.model.table.n:,}" if n < self.model.table.n else f"{n:,}"
+        components = format_count(eca.n_components_, "component")
         return (
             f"Of {total} rows with the kernel of the table ({width}): information potential V = "
             f"{format_number(eca.information_potential_)}, Renyi entropy "
-            f"{format_number(eca.renyi_entropy_)} nats; {eca.n_components_} components hold "
-            f"{format_percent(float(eca.entropy_ratio_.sum()))} of V. Solver: "
+            f"{format_number(eca.renyi_entropy_)} nats; "
+            f"{components} with {format_percent(float(eca.entropy_ratio_.sum()))} of V. Solver: "
             f"{describe_spectrum(eca.spectrum_)}"
         )
 
-    def _spectrum(self, eca: KernelECA) -> Figure:
+    def _spectrum(self) -> Figure | None:
+        """Draw the eigenpairs; None if there are too few for a picture."""
+        eca = self.eca
+        if eca is None or len(eca.spectrum_.eigenvalues) < 3:
+            return None
         return Figure(
             svg(
                 "spectrum",

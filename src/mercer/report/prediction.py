@@ -165,11 +165,13 @@ class Prediction(Section):
         rows = [[shorten(names[i], 40), *(f"{count:,}" for count in counts[i])] for i in largest]
         heads = ["Class", *(f"Group {j + 1}" for j in range(counts.shape[1]))]
         agree = float(self.agreement or 0)
-        degree = "closely" if agree >= 0.8 else "partly" if agree >= 0.3 else "hardly"
+        how = (
+            "agree closely" if agree >= 0.8 else "agree partly" if agree >= 0.3 else "hardly agree"
+        )
         hidden = len(names) - len(rows)
         more = f"; {format_count(hidden, 'smaller class').replace('classs', 'classes')} not shown"
         return HtmlTable(
-            f"Rows by class and group: they agree {degree} (adjusted Rand index {agree:.2f}; 1 is "
+            f"Rows by class and group: they {how} (adjusted Rand index {agree:.2f}; 1 is "
             f"equality, 0 chance){more if hidden else ''}",
             heads,
             rows,

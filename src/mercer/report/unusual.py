@@ -12,6 +12,7 @@ from mercer.errors import ApproximationWarning, suppress_warnings
 from mercer.novelty.unusual_cells import held_out_scores, outlying_score, unusual_cells
 from mercer.report.section import HtmlTable, Section, format_fraction, format_value
 from mercer.tables import Table
+from mercer.tables.columns import find_placeholder
 from mercer.utils.formatting import format_number, shorten
 from mercer.utils.types import Array
 
@@ -23,6 +24,7 @@ _CSV_ROWS = 200_000  # larger tables of rows are Parquet files
 _LISTED = 20  # rows; half as many if none stands out
 _NEAR = 0.2  # relative difference up to which an expected number does not explain a cell
 _REPEATED = 0.05  # largest fraction of distinct values in a column, and of rows with a rare one
+_RARE = 20  # largest number of rows with a rare value
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,7 @@ def find_unusual(table: Table) -> Unusual | None:
     with suppress_warnings(ApproximationWarning):  # about tables of few rows: scores are enough
         scores = held_out_scores(detector, frame)
         n_rows = _LISTED if (scores > outlying_score(scores)).any() else _LISTED // 2
-        found = unusual_cells(detector, frame, scores, n_rows=n_rows)
+        found = unusual_cells(detector, frame, scores, n_rows=n_rows, codes=_codes(table, names))
     cells = [
         Cell(
             row=int(table.rows[one.row]) + 1,
@@ -175,10 +177,17 @@ def find_unusual(table: Table) -> Unusual | None:
     return Unusual(table, scores, tuple(cells))
 
 
+def _codes(table: Table, names: list[str]) -> dict[str, float]:
+    """Return the numbers that are perhaps codes for missing values, by column."""
+    numbers = [name for name in names if table.column_types[name] == "number"]
+    found = {name: find_placeholder(table.frame[name].to_numpy()) for name in numbers}
+    return {name: one.value for name, one in found.items() if one is not None}
+
+
 def _count_if_rare(column: Any, observed: Any, expected: Any) -> int | None:
     """Return the number of rows with a rare number that is near the expected one."""
     if not isinstance(expected, float) or abs(observed - expected) > _NEAR * abs(observed):
         return None
     count = int((column == observed).sum())
     is_repeated = column.nunique() <= _REPEATED * len(column)
-    return count if is_repeated and count <= _REPEATED * len(column) else None
+    return count if is_repeated and count <= min(_REPEATED * len(column), _RARE) else None
