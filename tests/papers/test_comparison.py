@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import matplotlib as mpl
+import numpy as np
 import pytest
 
 from papers import (
@@ -84,8 +85,6 @@ def test_sampling_error_widens_the_range_to_99_percent():
 
 def test_range_is_that_of_the_difference_of_two_samples():
     """99 % of the pairs of a printed mean of 100 and our mean of 10 repetitions agree."""
-    import numpy as np
-
     rng = np.random.default_rng(0)
     paper, ours = rng.normal(22.6, 0.12, 20_000), rng.normal(22.6, 0.4, 20_000)
     (low, high) = accepted_range("22.60000", 0.12, 0.4).limits[0]
@@ -463,3 +462,20 @@ def test_papers_without_data_files_skip_tables_and_name_the_file(tmp_path, monke
     for item in done.skipped:
         assert names_values(item.reason, "usps.npz", "MERCER_DATA", "OpenML") == []
     assert [table.title for table in done.tables] == list(polynomial.TABLES)
+
+
+@pytest.mark.parametrize("of", [1, 10])
+def test_row_of_mean_accepts_means_of_the_same_distribution(of):
+    """The printed value is a mean of `of` draws, ours one of 40: 99 % of such pairs agree."""
+    rng = np.random.default_rng(of)
+    printed = rng.normal(3.0, size=(2000, of)).mean(axis=1)
+    agree = [
+        Row.of_mean("x", f"{one:.6f}", rng.normal(3.0, size=40), of=of).verdict == "agrees"
+        for one in printed
+    ]
+    assert 0.97 < np.mean(agree) < 0.995
+
+
+def test_row_of_mean_shows_the_mean_and_the_spread():
+    row = Row.of_mean("x", "3.5", np.array([3.0, 4.0, 5.0]), " %", reason="unknown")
+    assert (row.ours, row.spread, row.unit, row.reason) == (4.0, 1.0, " %", "unknown")
