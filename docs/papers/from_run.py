@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -78,39 +79,50 @@ def counts() -> str:
     return "\n".join([*lines, ""])
 
 
+#: Columns of the comparison, without labels and with the bandwidth chosen with the labels.
+UNLABELED = ("k-means", "NJW", "KPCA angular", "KPCA C-means", "KECA", "KECA, own rule")
+LABELED = ("NJW", "KPCA angular", "KPCA C-means", "KECA")
+
+
 def comparison(run: dict[str, Any]) -> str:
-    """Return the comparison of methods of Jenssen's run as one Markdown table."""
-    columns = ("k-means", "NJW", "KPCA angular", "KPCA C-means", "KECA", "KECA, own rule")
-    starred = ("NJW*", "KPCA angular*", "KPCA C-means*", "KECA*")
-    lines = [
-        f"| errors, % | {' | '.join(columns)} | {' | '.join(starred)} |",
-        "|---" * (1 + len(columns) + len(starred)) + "|",
-    ]
+    """Return the comparison of methods of Jenssen's run as two Markdown tables."""
+    errors: dict[str, list[float]] = {}
     for table in run["tables"]:
         title, _, name = table["title"].partition("Comparison of methods: ")
         if title or not name:
             continue
         for line in table["layout"].splitlines()[1:]:
             scaling, *values = line.split()
-            errors = [float(value) for value in values]
-            parts = errors[: len(columns)], errors[len(columns) :]
-            cells = [
-                f"**{error}**" if error == min(part) else f"{error}"
-                for part in parts
-                for error in part
-            ]
-            lines.append(f"| {name}, {scaling} | {' | '.join(cells)} |")
-    lines += [
-        "",
-        "NJW: Ng, Jordan and Weiss. KPCA: kernel PCA with angular or Euclidean $k$-means. KECA: "
-        "kernel ECA. Without labels: kernel methods at the median distance, kernel ECA also by the "
-        "rule of `EntropyClustering`. *: the best of 33 bandwidths from 10 to 200 % of the median "
-        "distance, **chosen with the labels**. Bold: the lowest error of each part. Isolated "
-        "points count as errors: on the ring and the blob KPCA angular leaves the whole ring "
-        "isolated, because its two components are zero there.",
-        "",
-    ]
-    return "\n".join(lines)
+            errors[f"{name}, {scaling}"] = [float(value) for value in values]
+    count = len(UNLABELED)
+    return "\n".join(
+        [
+            "Without labels: kernel methods at the median distance, kernel ECA also by the rule of "
+            "`EntropyClustering`.",
+            "",
+            *errors_table(UNLABELED, {name: row[:count] for name, row in errors.items()}),
+            "",
+            "The best of 33 bandwidths from 10 to 200 % of the median distance, **chosen with the "
+            "labels**:",
+            "",
+            *errors_table(LABELED, {name: row[count:] for name, row in errors.items()}),
+            "",
+            "NJW: Ng, Jordan and Weiss. KPCA: kernel PCA with angular or Euclidean $k$-means. "
+            "KECA: kernel ECA. Bold: the lowest error. Isolated points count as errors: on the "
+            "ring and the blob KPCA angular leaves the whole ring isolated, because its two "
+            "components are zero there.",
+            "",
+        ]
+    )
+
+
+def errors_table(columns: Sequence[str], errors: dict[str, list[float]]) -> list[str]:
+    """Return errors as Markdown, the lowest of each line in bold."""
+    lines = [f"| errors, % | {' | '.join(columns)} |", "|---" * (1 + len(columns)) + "|"]
+    for name, row in errors.items():
+        cells = [f"**{error}**" if error == min(row) else f"{error}" for error in row]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return lines
 
 
 def shrink(source: Path, target: Path) -> None:
