@@ -7,9 +7,9 @@ most 2000 representative rows, selected by value, so a rule never costs O(n²) a
 the order of rows.
 
 ========================= =================================================================
-"auto"                    d ≤ 3: "silverman" with s at most √2 "median-distance"; d > 3:
-                          "median-distance" / √2; in densities the most likely kernel
-                          (:mod:`mercer.bandwidth.likelihood`)
+"auto"                    d ≤ 3: "silverman", with s at most √2 "median-distance" if the range
+                          is at least 0.1 √n s; d > 3: "median-distance" / √2; in densities the
+                          most likely kernel (:mod:`mercer.bandwidth.likelihood`)
 "silverman"               ``s (4 / ((2d + 1) n))^(1/(d+4))``, s² the mean marginal variance
 "scott"                   ``s n^(-1/(d+4))``
 "median-distance"         median over rows of the median distance to all rows, itself included

@@ -190,6 +190,10 @@ class _InMemory:
         """Root of the mean marginal variance."""
         return _spread(self.X, _or_ones(self.weights, self.X))
 
+    def extent(self) -> float:
+        """Largest range of a column."""
+        return float(np.ptp(self.X, axis=0).max())
+
     def covariance(self) -> Array:
         check_column_ranges(self.X)
         return sample_metric("covariance", self.X, self.weights)
@@ -238,6 +242,12 @@ class _InChunks:
             return float(self.points.spread())
         units = self.metric.to_units(np.eye(self.dimension))
         return sqrt(float(np.trace(units.T @ self.covariance() @ units)) / self.dimension)
+
+    def extent(self) -> float:
+        if self.metric is not None:  # not known without a pass over the rows
+            return np.inf
+        low, high = self.points.bounds()
+        return float((high - low).max())
 
     def covariance(self) -> Array:
         return sample_metric("covariance", self.points, None)
@@ -305,11 +315,12 @@ def _spread(X: Array, weights: Array) -> float:
 
 
 def _auto(sample: BandwidthSample) -> float:
-    median = _median_distance(sample)
     if sample.dimension > 3:
-        return median / sqrt(2)
-    # the variance may be that of one distant row
-    return _silverman(sample) * min(1.0, sqrt(2) * median / sample.spread())
+        return _median_distance(sample) / sqrt(2)
+    silverman, spread = _silverman(sample), sample.spread()
+    if sample.extent() < 0.1 * sqrt(sample.size) * spread:
+        return silverman  # not the variance of a few distant rows
+    return silverman * min(1.0, sqrt(2) * _median_distance(sample) / spread)
 
 
 def _silverman(sample: BandwidthSample) -> float:
