@@ -44,6 +44,11 @@ def test_table_1_does_not_follow_its_stated_rule():
     assert verdict == "does not reproduce"
 
 
+@pytest.mark.parametrize("name", ["Iris", "Wine", "Pen"])
+def test_larger_bandwidths_and_other_angles_agree(name):
+    assert set(verdicts(uci, f"Larger bandwidths and other angles: {name}").values()) == {"agrees"}
+
+
 def test_example_1_agrees_with_all_statements():
     assert set(verdicts(toys, "Example 1").values()) <= {"agrees", "not printed"}
 
