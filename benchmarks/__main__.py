@@ -20,6 +20,7 @@ MODULES = [
     "nonuniform_fft",
     "clustering",
     "cluster_sets",
+    "cluster_tables",
     "cluster_scale",
     "bandwidth_rule",
     "density",

@@ -4,7 +4,7 @@ How many clusters are there?
 
 ``SpectralClustering`` counts the clusters of a density tree: regions of high density that are
 separated by a lower one, each with at least 2 % of the rows. It takes one more if the normalized
-cut jumps only after one more cluster. The confidence is the fraction of smallest cluster sizes,
+cut then grows more than twice as much. The confidence is the fraction of smallest cluster sizes,
 from half to twice this one, at which the tree has the same number.
 """
 
@@ -43,7 +43,7 @@ figure, (ax, below) = plt.subplots(
 )
 ax.plot(closest, [model.n_clusters_ for model in fitted], "o-", color=PALETTE[0])
 ax.axhline(4, color=PALETTE[-1], linestyle="--", linewidth=1)
-ax.annotate("true number", (closest[0], 4), (0, 4), textcoords="offset points", color=PALETTE[-1])
+ax.text(closest[-1], 4.1, "true number", ha="right", color=PALETTE[-1])
 ax.set_ylim(0, None)
 ax.set_ylabel("number of clusters")
 below.plot(closest, [model.confidence_ for model in fitted], "o-", color=PALETTE[1])

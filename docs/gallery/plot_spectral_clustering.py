@@ -10,7 +10,7 @@ without labels.
 
 import matplotlib.pyplot as plt
 import numpy as np
-from sklearn.datasets import make_moons
+from sklearn.datasets import make_blobs, make_moons
 
 from mercer import SpectralClustering
 from mercer.cluster import clustering_error
@@ -19,7 +19,8 @@ from mercer.kernels import Gaussian, Neighbors, SelfTuning
 from mercer.plots.style import PALETTE
 
 # %%
-# Three shapes: rings, two half circles, and three groups, two of them dense and close together.
+# Four samples: rings, two half circles, three groups, two of them dense and close together, and
+# three normal groups that overlap.
 
 rng = np.random.default_rng(0)
 moons = make_moons(300, noise=0.06, random_state=0)
@@ -31,6 +32,7 @@ shapes = {
     "rings": make_rings(random_state=0),
     "half circles": moons,
     "unequal densities": (densities, groups),
+    "no gaps": make_blobs(400, centers=[[0, 0], [4, 0], [2, 3.4]], random_state=0),
 }
 kernels = {
     "Gaussian()": Gaussian(),
@@ -43,7 +45,7 @@ kernels = {
 # The number of clusters is given. Each panel states the clustering error: the fraction of points
 # with a wrong label.
 
-figure, axes = plt.subplots(3, 4, figsize=(10, 7.5), layout="constrained")
+figure, axes = plt.subplots(4, 4, figsize=(10, 9.5), layout="constrained")
 for row, (shape, (X, y)) in zip(axes, shapes.items(), strict=True):
     for ax, (name, kernel) in zip(row, kernels.items(), strict=True):
         model = SpectralClustering(len(np.unique(y)), kernel=kernel).fit(X)
@@ -56,7 +58,8 @@ plt.show()
 # %%
 # The attribute ``path_`` has three graphs and k-means (``Linear``), with the mean conductance of
 # the clusters of each on the mutual 10-neighbor graph. The graph with the lowest one is chosen,
-# unless that of k-means is at most 1.5 times as large.
+# unless that of k-means is at most 1.5 times as large: then no gap contradicts compact clusters, as
+# in the last row.
 
 for record in model.path_:
     print(f"{record.cost:.4f}  {record.kernel}")

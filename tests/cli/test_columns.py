@@ -25,7 +25,7 @@ from mercer import (
 )
 from mercer.cli import main
 from mercer.cli.console import Messages
-from mercer.cluster.spectral_clustering import describe_kernel
+from mercer.cluster.table_clustering import describe_kernel
 from mercer.errors import ColumnWarning
 from mercer.kernels import Gaussian, table_kernel
 from mercer.tables import read_table

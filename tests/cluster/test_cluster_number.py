@@ -5,12 +5,14 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from sklearn.cluster import HDBSCAN
 
 from mercer import EntropyClustering, SpectralClustering
 from mercer.bandwidth import fit_kernel
-from mercer.cluster.cluster_number import COULD_NOT_TELL, choose_number
+from mercer.cluster.cluster_number import COULD_NOT_TELL, choose_number, is_one_more
 from mercer.data.points import Points
 from mercer.datasets import make_rings
 from mercer.errors import IdentifiabilityWarning
@@ -75,6 +77,14 @@ def test_precomputed_kernels():
     K = Gaussian(2.0)(groups(3))
     assert SpectralClustering(kernel="precomputed").fit(K).n_clusters_ == 3
     assert EntropyClustering("auto", kernel="precomputed").fit(K).n_clusters_ == 3
+
+
+@given(st.lists(st.floats(0, 5), min_size=3, max_size=3).map(sorted), st.floats(0, 1))
+def test_one_cluster_more_needs_growth_that_increases(cuts, more):
+    cut, next_cut, second_cut = cuts
+    assert not is_one_more(cut, cut, cut)
+    assert not is_one_more(cut, next_cut, next_cut)
+    assert is_one_more(*cuts) <= is_one_more(cut, next_cut, second_cut + more)
 
 
 # --- tables -------------------------------------------------------------------------------------

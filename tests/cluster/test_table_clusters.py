@@ -173,6 +173,13 @@ def test_tiny_clusters_are_isolated():
     assert set(accepted.labels_) == {0, 1}
 
 
+@pytest.mark.parametrize("k", [2, 4])
+def test_clusters_are_accepted_if_too_few_rows_would_be_left(k):
+    X = np.random.default_rng(0).normal(size=(5, 2))
+    labels = SpectralClustering(k).fit(X, sample_weight=[1e6, 1, 1, 1, 1]).labels_
+    assert set(labels) == set(range(k))
+
+
 # --- no failure ---------------------------------------------------------------------------------
 
 

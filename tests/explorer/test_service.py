@@ -17,7 +17,7 @@ from mercer import (
     SeriesDensity,
     SpectralClustering,
 )
-from mercer.cluster.spectral_clustering import describe_kernel
+from mercer.cluster.table_clustering import describe_kernel
 from mercer.datasets import make_rings
 from mercer.kernels import Gaussian
 from tests.expectations import names_values

@@ -2,7 +2,8 @@ r"""The number of clusters, from a density tree, and how long it persists.
 
 The number is that of scikit-learn's HDBSCAN, whose clusters have at least 2 % of the rows and at
 least 10 rows; rows in no cluster of the tree are one cluster. The confidence is the fraction of
-five smallest sizes, from half to twice this one, at which the number is the same.
+five smallest sizes, from half to twice this one, at which the number is the same. Normalized cuts
+decide whether there is one cluster more.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from mercer.kernels import Kernel, Normalized, Table
 from mercer.kernels.neighbors import squared_distances_from
 from mercer.utils.types import Array
 
-__all__ = ["COULD_NOT_TELL", "ClusterNumber", "choose_number", "choose_table_number"]
+__all__ = ["COULD_NOT_TELL", "ClusterNumber", "choose_number", "choose_table_number", "is_one_more"]
 
 #: Confidence below which the number of clusters is reported as uncertain.
 COULD_NOT_TELL = 0.5
@@ -65,6 +66,19 @@ def choose_table_number(measurements: Array) -> ClusterNumber:
     if measurements.shape[1] < 2:  # valleys of a histogram are not clusters
         return ClusterNumber(1, 0.0, None)
     return choose_number(Points(measurements))
+
+
+def is_one_more(cut: float, next_cut: float, second_cut: float) -> bool:
+    """Return whether there is one cluster more, by the normalized cuts of k, k + 1, and k + 2.
+
+    The cut then grows more than twice as much with the second cluster as with the next one.
+    Growth is relative to the cut plus 0.1.
+
+    >>> is_one_more(0.00, 0.03, 0.12), is_one_more(0.00, 0.10, 0.18)
+    (True, False)
+    """
+    growth = (next_cut - cut) / (cut + 0.1)
+    return (second_cut - next_cut) / (next_cut + 0.1) > 2 * growth
 
 
 def _persistent_number(rows: Array, metric: str) -> ClusterNumber:

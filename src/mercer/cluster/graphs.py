@@ -1,7 +1,8 @@
-"""Graphs of distinct, weighted rows: spectral embeddings, cuts, and labels of new rows."""
+"""Clusterings of distinct, weighted rows: neighbor graphs, k-means, and the choice among them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,13 +19,14 @@ from mercer.eigen.plan import plan
 from mercer.errors import suppress_warnings
 from mercer.gram import NormalizedGram, SparseGram
 from mercer.gram.gram import KernelGram
-from mercer.kernels import Kernel, Neighbors
+from mercer.kernels import Kernel, Linear, Neighbors
 from mercer.kernels.neighbors import (
     NeighborPairs,
     Reference,
     spanning_edges,
 )
 from mercer.utils.quantiles import weighted_median, weighted_quantile
+from mercer.utils.resources import ProgressBar
 from mercer.utils.types import Array
 
 __all__ = [
@@ -32,8 +34,9 @@ __all__ = [
     "ClusterRows",
     "Embedding",
     "KernelRecord",
+    "Partition",
     "Voters",
-    "candidate_kernels",
+    "choose_partition",
     "conductances",
     "embed_rows",
     "explained_fraction",
@@ -44,6 +47,10 @@ __all__ = [
 ]
 
 _REFERENCE = 10  # neighbors of the graph on which clusterings are compared, and for densities
+_KMEANS = Linear()  # the kernel of k-means
+#: Cut of k-means, relative to that of the best graph, from which there are gaps.
+_CLEAR_GAP = 1.5
+_MOST_EXPLAINED = 0.9  # of the variance that k-means explains
 ENTROPY_POOL = 3  # leading components per cluster among which those of largest entropy are chosen
 
 
@@ -105,6 +112,18 @@ class ClusterRows:
         weights = None if self.weights is None else self.weights[indices]
         return ClusterRows(self.points.take(indices), weights, self.distance)
 
+    def merged(self) -> tuple[Array, Array, ClusterRows]:
+        """Return indices of different rows, the index of each row among them, and these rows."""
+        _, first, nodes = np.unique(
+            self.points.data, axis=0, return_index=True, return_inverse=True
+        )
+        nodes = nodes.ravel()
+        return (
+            first,
+            nodes,
+            ClusterRows(self.points.take(first), np.bincount(nodes, self.weights), None),
+        )
+
     def neighbor_distances(self) -> Array:
         """Return the distance of every row to its tenth neighbor."""
         weights = np.ones(self.n) if self.weights is None else self.weights
@@ -140,18 +159,6 @@ class Embedding:
     def n_components(self) -> int:
         """Number of eigenvectors."""
         return self.coordinates.shape[1]
-
-
-def candidate_kernels() -> list[Kernel]:
-    """Return the kernels that ``kernel="auto"`` compares.
-
-    Mutual graphs separate clusters that touch; the other graph does not isolate rows.
-    """
-    return [
-        Neighbors(10, mode="weighted", mutual=True),
-        Neighbors(20, mode="weighted", mutual=True),
-        Neighbors(10),
-    ]
 
 
 def mutual_graph(rows: ClusterRows, tree: NeighborPairs) -> Any:
@@ -257,6 +264,82 @@ def _with_edges(matrix: csr_array, kernel: Neighbors, tree: NeighborPairs) -> cs
     return csr_array(matrix.maximum(edges + edges.T))
 
 
+# --- the choice among clusterings ----------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """A clustering of representative rows; isolated ones have the label ``n_clusters``."""
+
+    kernel: Kernel
+    spectrum: Spectrum
+    rows: ClusterRows
+    labels: Array
+    n_clusters: int
+    path: list[KernelRecord] = field(default_factory=list)
+    best_index: int | None = None
+
+    @property
+    def cut(self) -> float:
+        """Lowest normalized cut of the graphs."""
+        return self.n_clusters * min(record.cost for record in self.path[:-1])
+
+
+def choose_partition(
+    rows: ClusterRows,
+    measured: ClusterRows,
+    k: int,
+    embed: Callable[[ClusterRows, Kernel, int, NeighborPairs], Embedding],
+    components: str,
+) -> Partition:
+    """Choose among three neighbor graphs of the measurements and k-means in all coordinates.
+
+    Mutual graphs separate clusters that touch; the other graph does not isolate rows.
+    ``measured`` is ``rows`` for arrays.
+    """
+    compact = kmeans(rows.points.data, k, rows.weights)
+    first, nodes, graph_rows = measured.merged()
+    has_graph = graph_rows.n > k
+    if not has_graph:
+        first, nodes, graph_rows = rows.merged()
+    tree = graph_rows.tree()
+    graph = mutual_graph(graph_rows, tree)
+    found: list[tuple[KernelRecord, Spectrum]] = []
+
+    def cost(labels: Array) -> float:
+        return float(conductances(graph, labels[first], k).mean())
+
+    candidates = (
+        Neighbors(10, mode="weighted", mutual=True),
+        Neighbors(20, mode="weighted", mutual=True),
+        Neighbors(10),
+    )
+    with ProgressBar(len(candidates), "kernels") as bar:
+        for done, candidate in enumerate(candidates, start=1):
+            kernel = fit_kernel(candidate, graph_rows.points, graph_rows.weights)
+            embedding = embed(graph_rows, kernel, k, tree)
+            labels = embedding.cluster(k, components)[nodes]
+            found.append((KernelRecord(kernel, k, cost(labels), labels), embedding.spectrum))
+            bar.step(done)
+    cut, spectrum = min(found, key=lambda one: one[0].cost)
+    path = [*(record for record, _ in found), KernelRecord(_KMEANS, k, cost(compact), compact)]
+    is_cut = has_graph and path[-1].cost > _CLEAR_GAP * cut.cost
+    if is_cut and measured is not rows:
+        X, weights = rows.points.data, rows.weights
+        most = explained_fraction(X, compact, weights)
+        is_cut = explained_fraction(X, cut.labels, weights) >= _MOST_EXPLAINED * most
+    chosen = cut if is_cut else path[-1]
+    return Partition(
+        chosen.kernel,
+        spectrum,
+        measured if is_cut else rows,
+        chosen.labels,
+        k,
+        path,
+        next(index for index, record in enumerate(path) if record is chosen),
+    )
+
+
 # --- cuts and new rows ---------------------------------------------------------------------------
 
 
@@ -357,10 +440,11 @@ class Voters:
         return labels
 
 
-def voters_of(rows: ClusterRows, labels: Array, n_clusters: int, noise: float) -> Voters:
-    """Return the voters of labeled rows; ``noise`` is the fraction of the rows labeled -1."""
+def voters_of(found: Partition, noise: float = 0.0) -> Voters:
+    """Return the voters of a clustering; ``noise`` is the fraction of the rows labeled -1."""
+    rows, labels = found.rows, found.labels
     weights = np.ones(rows.n) if rows.weights is None else rows.weights
-    voters = Voters(rows.points, labels, n_clusters, rows.distance, weights)
+    voters = Voters(rows.points, labels, found.n_clusters, rows.distance, weights)
     if noise == 0:
         return voters
     if rows.matrix is not None:

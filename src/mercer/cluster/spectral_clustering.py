@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import ClusterMixin
-from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.bandwidth import fit_kernel
@@ -18,22 +17,25 @@ from mercer.cluster.cluster_number import (
     ClusterNumber,
     choose_number,
     choose_table_number,
+    is_one_more,
 )
 from mercer.cluster.graphs import (
     ENTROPY_POOL,
     ClusterRows,
     Embedding,
     KernelRecord,
+    Partition,
     Voters,
-    candidate_kernels,
-    conductances,
+    choose_partition,
     embed_rows,
-    explained_fraction,
-    kmeans,
-    mutual_graph,
     voters_of,
 )
-from mercer.cluster.table_coordinates import TableAssignment, TableCoordinates
+from mercer.cluster.table_coordinates import (
+    TableAssignment,
+    TableClusters,
+    TableCoordinates,
+    cluster_without_followed,
+)
 from mercer.data.dask import passes_for
 from mercer.data.points import (
     Points,
@@ -45,7 +47,6 @@ from mercer.data.points import (
 )
 from mercer.data.subsampling import random_rows, select_representatives
 from mercer.decomposition.base import KernelEstimator, own_points
-from mercer.eigen.decompose import Spectrum
 from mercer.errors import (
     ColumnWarning,
     ConvergenceError,
@@ -54,36 +55,27 @@ from mercer.errors import (
     warn,
 )
 from mercer.kernels import (
-    Gaussian,
     Kernel,
-    Linear,
     Neighbors,
     SelfTuning,
     Stationary,
-    Table,
     as_kernel,
 )
 from mercer.kernels.neighbors import NeighborPairs
 from mercer.solvers import Arpack, Dense
-from mercer.tables import Preparation
 from mercer.utils.estimators import all_or_nothing
 from mercer.utils.frames import as_frame, is_mixed_table
 from mercer.utils.pairwise import check_column_ranges
-from mercer.utils.resources import ProgressBar, show_progress
+from mercer.utils.resources import show_progress
 from mercer.utils.types import Array
 from mercer.utils.validation import check_choice, check_integer, check_real, warn_if_heavy
 from mercer.utils.weights import multiplicities
 
-#: The cut of compact clusters, relative to that of the best graph, that shows a gap.
-_CLEAR_GAP = 1.5
-_CUT = 0.05  # smaller normalized cuts are not compared by their ratio
-_MOST_EXPLAINED = 0.9  # of the variance that compact clusters explain
-_MOST_FOLLOWED = 5  # columns
-_MOST_ATTEMPTS = 5  # without isolated rows
+_ATTEMPTS = 3  # without isolated rows
 _TABLE_ROWS = 20_000
 _DENSE_ROWS = 5000
 
-__all__ = ["KernelRecord", "SpectralClustering", "describe_kernel", "table_clustering"]
+__all__ = ["KernelRecord", "SpectralClustering"]
 
 
 class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
@@ -144,10 +136,11 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         Index of the chosen record in ``path_``.
     confidence_ : float
         With ``n_clusters="auto"``: fraction of five smallest cluster sizes at which the density
-        tree has this number of clusters; nan if the number was given. Below 0.5 a warning says that
-        the number could not be determined.
+        tree has this number of clusters, or one less if the cut adds one; nan if the number was
+        given. Below 0.5 a warning says that the number could not be determined.
     alternative_ : int or None
-        With ``n_clusters="auto"``: the next most frequent number at these sizes, if there is one.
+        With ``n_clusters="auto"``: the next most frequent number at these sizes, if there is one,
+        or the number of the tree if the cut adds one.
     followed_columns_ : list
         Columns of a table that were left out, because a cluster was the set of rows with some of
         their values and the other columns have other clusters.
@@ -166,12 +159,12 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
 
     ``n_clusters="auto"`` counts the clusters that scikit-learn's HDBSCAN finds with a
     ``min_cluster_size`` of 2 % of the distinct rows (at least 10; at most 2000 random rows are
-    used). Rows without any split are one cluster. The count is repeated with
-    half to twice this size (factors 0.5, 0.71, 1, 1.41, 2), and ``confidence_`` is the fraction of
-    these sizes with the same number. Distances are those that the kernel induces. With
-    ``kernel="auto"`` the number is one more if the normalized cut T(k) then has a jump after it:
-    :math:`(T(k+2) - T(k+1)) / (T(k+1) + 0.05)` is at least 0.5 and at least 1.5 times
-    :math:`(T(k+1) - T(k)) / (T(k) + 0.05)`.
+    used). Rows without any split are one cluster. The count is repeated with half to twice this
+    size (factors 0.5, 0.71, 1, 1.41, 2), and ``confidence_`` is the fraction of these sizes with
+    the same number. Distances are those that the kernel induces. With ``kernel="auto"`` the number
+    is one more if the normalized cut T then grows much more: if
+    :math:`(T(k+2) - T(k+1)) / (T(k+1) + 0.1)` exceeds
+    :math:`2\, (T(k+1) - T(k)) / (T(k) + 0.1)`.
 
     Data frames with columns that are not numbers, or with missing values, are compared by the
     features of :class:`~mercer.kernels.Table`: standardized numbers, indicators of categories,
@@ -251,23 +244,22 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         self._assignment: TableAssignment | None = None
         with show_progress() if self.verbose else nullcontext():
             if affinity.is_table:
-                found = self._cluster_table(points, weights)
+                found, number = self._cluster_table(points, weights)
             else:
                 rows = self._rows(affinity, weighted, weights)
                 self._check_number(rows, points)
-                found = self._cluster(affinity, rows)
+                found, number = self._cluster(affinity, rows)
         self.kernel_, self.path_, self.best_index_ = found.kernel, found.path, found.best_index
-        number = found.number
         self.confidence_ = float("nan") if number is None else number.confidence
         self.alternative_ = None if number is None else number.alternative
         self.spectrum_ = found.spectrum
         self.n_clusters_ = found.n_clusters
-        self._voters = voters_of(found.rows, found.labels, found.n_clusters, self.noise)
+        self._voters = voters_of(found, self.noise)
         self.labels_ = self._assign(points)
         if found.rows.matrix is not None:  # rows of a precomputed matrix do not identify themselves
             used = slice(None) if weights is None else np.flatnonzero(weights)
             self.labels_[used] = found.labels
-        self._warn(found)
+        self._warn()
         return self
 
     @rowwise
@@ -366,7 +358,9 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
 
     # --- kernels and numbers of clusters --------------------------------------------------------
 
-    def _cluster(self, affinity: _Affinity, rows: ClusterRows) -> _Found:
+    def _cluster(
+        self, affinity: _Affinity, rows: ClusterRows
+    ) -> tuple[Partition, ClusterNumber | None]:
         """Return the clustering by the given kernel, or by one of those that are compared."""
         number = None
         if self.n_clusters == "auto":
@@ -379,39 +373,29 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         tree = None if rows.matrix is not None else rows.tree()
         embedding = self._embed(rows, kernel, k, tree)
         labels = embedding.cluster(k, self.components)
-        return _Found(kernel, embedding.spectrum, rows, labels, k, number=number)
+        return Partition(kernel, embedding.spectrum, rows, labels, k), number
 
-    def _cluster_table(self, points: Points, weights: Array | None) -> _Found:
-        """Return the clustering of a table, without columns that alone determine the clusters.
-
-        If the other columns have similar clusters, the column stays.
-        """
+    def _cluster_table(
+        self, points: Points, weights: Array | None
+    ) -> tuple[Partition, ClusterNumber | None]:
+        """Return the clustering of a table, without columns that alone determine the clusters."""
         counts = np.ones(points.n) if weights is None else weights
         used = np.flatnonzero(counts)
         used = used[random_rows(len(used), _TABLE_ROWS)]
         points, counts = points.take(used), multiplicities(counts[used])
-        found = self._cluster_coordinates(TableCoordinates.fit(points, counts), points, counts)
-        while found.n_clusters > 1 and len(self.followed_columns_) < _MOST_FOLLOWED:
-            assert found.coordinates is not None
-            labels = found.assignment(points.data, counts)(points.data)
-            name = found.coordinates.followed(points.data, labels, counts)
-            others = None if name is None else found.coordinates.without(name)
-            if others is None or len(np.unique(others(points.data), axis=0)) <= found.n_clusters:
-                break
-            other = self._cluster_coordinates(others, points, counts)
-            other_labels = other.assignment(points.data, counts)(points.data)
-            if adjusted_rand_score(labels, other_labels) >= 0.5:
-                break
-            self.followed_columns_.append(name)
-            found = other
-        assignment = found.assignment(points.data, counts)
-        noisy = voters_of(found.rows, found.labels, found.n_clusters, self.noise)
-        self._assignment = replace(assignment, voters=noisy)
-        return replace(found, kernel=assignment.coordinates.kernel)
+        found, self.followed_columns_ = cluster_without_followed(
+            TableCoordinates.fit(points, counts),
+            partial(self._cluster_coordinates, points, counts),
+            points.data,
+            counts,
+        )
+        self._assignment = replace(found.assignment, voters=voters_of(found.partition, self.noise))
+        kernel = found.assignment.coordinates.kernel
+        return replace(found.partition, kernel=kernel), found.number
 
     def _cluster_coordinates(
-        self, coordinates: TableCoordinates, points: Points, counts: Array
-    ) -> _Found:
+        self, points: Points, counts: Array, coordinates: TableCoordinates
+    ) -> TableClusters:
         """Compare graphs of the measurements with k-means in all coordinates."""
         Z = coordinates(points.data)
         chosen, masses, _ = select_representatives(Z, counts, self._most_rows(None))
@@ -420,99 +404,54 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
         measured = ClusterRows(Points(Z[chosen][:, coordinates.is_measured]), rows.weights, None)
         auto = self.n_clusters == "auto"
         number = choose_table_number(measured.points.data) if auto else None
-        found = self._with_number(rows, measured, number)
-        return replace(found, coordinates=coordinates, in_measurements=found.rows is measured)
+        found, number = self._with_number(rows, measured, number)
+        assignment = TableAssignment(coordinates, voters_of(found))
+        if found.rows is measured:
+            assignment = assignment.of_measurements(points.data, counts)
+        return TableClusters(found, number, assignment, assignment(points.data))
 
     def _with_number(
         self, rows: ClusterRows, measured: ClusterRows, number: ClusterNumber | None
-    ) -> _Found:
-        """Return the clustering with the given number, that of the density tree, or one more.
-
-        One more, if the cut then increases much more with a further cluster: by at least a half,
-        and by 1.5 times the fraction by which it increases with this one.
-        """
+    ) -> tuple[Partition, ClusterNumber | None]:
+        """Return the clustering with the given number, that of the density tree, or one more."""
         if number is None:
-            return self._compare(rows, measured, int(self.n_clusters))
+            return self._compare(rows, measured, int(self.n_clusters)), None
         k = number.n_clusters
         found = self._compare(rows, measured, k)
         if number.confidence > 0 and k + 2 <= rows.n:
             other, next_one = (self._compare(rows, measured, one) for one in (k + 1, k + 2))
-            growth = (other.cut - found.cut) / (found.cut + _CUT)
-            next_growth = (next_one.cut - other.cut) / (other.cut + _CUT)
-            if next_growth >= max(1.5 * growth, 0.5):
-                number = number._replace(n_clusters=k + 1, alternative=k)
-                found = other
-        return replace(found, number=number)
+            if is_one_more(found.cut, other.cut, next_one.cut):
+                return other, number._replace(n_clusters=k + 1, alternative=k)
+        return found, number
 
-    def _compare(self, rows: ClusterRows, measured: ClusterRows, k: int) -> _Found:
+    def _compare(
+        self, rows: ClusterRows, measured: ClusterRows, k: int, attempts: int = _ATTEMPTS
+    ) -> Partition:
         """Return the chosen clustering; rows of tiny clusters are isolated, and get the label k."""
+        found = choose_partition(rows, measured, k, self._embed, self.components)
         weights = np.ones(rows.n) if rows.weights is None else rows.weights
         smallest = min(self.min_cluster_size, 0.1 / k) * weights.sum()
-        kept = np.arange(rows.n)
-        for attempt in range(_MOST_ATTEMPTS):
-            is_last = attempt == _MOST_ATTEMPTS - 1
-            same = measured is rows
-            some = rows.take(kept)
-            found = self._choose(some, some if same else measured.take(kept), k, is_last)
-            sizes = np.bincount(found.labels, weights[kept], minlength=k)
-            is_large = sizes[found.labels] >= smallest
-            if is_last or is_large.all():
-                break
-            kept = kept[is_large]
+        large = np.flatnonzero(np.bincount(found.labels, weights)[found.labels] >= smallest)
+        if attempts == 1 or not k <= len(large) < rows.n:
+            return found
+        some = rows.take(large)
+        others = some if measured is rows else measured.take(large)
+        rest = self._compare(some, others, k, attempts - 1)
         labels = np.full(rows.n, k)
-        labels[kept] = found.labels
-        return replace(found, rows=rows if found.rows is some else measured, labels=labels)
+        labels[large] = rest.labels
+        return replace(rest, rows=rows if rest.rows is some else measured, labels=labels)
 
-    def _choose(
-        self, rows: ClusterRows, measured: ClusterRows, k: int, only_compact: bool
-    ) -> _Found:
-        """Choose among three neighbor graphs of the measurements and k-means in all coordinates."""
-        X = rows.points.data
-        compact = kmeans(X, k, rows.weights)
-        first, nodes, graph_rows = _merged(measured)
-        if graph_rows.n <= k:
-            first, nodes, graph_rows = _merged(rows)
-            only_compact = True
-        tree = graph_rows.tree()
-        graph = mutual_graph(graph_rows, tree)
-        embeddings: list[Embedding] = []
-        path: list[KernelRecord] = []
-
-        def cost(labels: Array) -> float:
-            return float(conductances(graph, labels[first], k).mean())
-
-        candidates = candidate_kernels()
-        with ProgressBar(len(candidates), "kernels", always=self.verbose) as bar:
-            for done, candidate in enumerate(candidates, start=1):
-                kernel = fit_kernel(candidate, graph_rows.points, graph_rows.weights)
-                embeddings.append(self._embed(graph_rows, kernel, k, tree))
-                labels = embeddings[-1].cluster(k, self.components)[nodes]
-                path.append(KernelRecord(kernel, k, cost(labels), labels))
-                bar.step(done)
-        best = int(np.argmin([record.cost for record in path]))
-        cut = path[best]
-        path.append(KernelRecord(Linear(), k, cost(compact), compact))
-        has_gaps = path[-1].cost > _CLEAR_GAP * cut.cost
-        if has_gaps and measured is not rows:
-            own, most = (explained_fraction(X, one, rows.weights) for one in (cut.labels, compact))
-            has_gaps = own >= _MOST_EXPLAINED * most
-        is_cut = has_gaps and not only_compact
-        index = best if is_cut else len(candidates)
-        kernel, labels = path[index].kernel, path[index].labels
-        chosen_rows, spectrum = measured if is_cut else rows, embeddings[best].spectrum
-        return _Found(kernel, spectrum, chosen_rows, labels, k, path, index)
-
-    def _warn(self, found: _Found) -> None:
+    def _warn(self) -> None:
         if self.followed_columns_:
             listed = ", ".join(map(repr, self.followed_columns_))
             warn(
-                f"Clusters follow values of {listed}. n_clusters_={found.n_clusters} clusters were "
+                f"Clusters follow values of {listed}. n_clusters_={self.n_clusters_} clusters were "
                 "found in the other columns; followed_columns_ has the names.",
                 ColumnWarning,
             )
         if self.confidence_ < COULD_NOT_TELL:
             warn(
-                f"Could not tell the number of clusters: n_clusters_={found.n_clusters} is found "
+                f"Could not tell the number of clusters: n_clusters_={self.n_clusters_} is found "
                 f"at {self.confidence_:.0%} of the smallest cluster sizes only. Pass n_clusters "
                 "if you know it.",
                 IdentifiabilityWarning,
@@ -534,43 +473,6 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
             return embed(solver=self.solver)
         except ConvergenceError:  # many eigenvalues nearly coincide
             return embed(solver=Dense() if rows.n <= _DENSE_ROWS else Arpack())
-
-
-@dataclass(frozen=True, eq=False)
-class _Found:
-    """A clustering of representative rows; isolated ones have the label ``n_clusters``."""
-
-    kernel: Kernel
-    spectrum: Spectrum
-    rows: ClusterRows
-    labels: Array
-    n_clusters: int
-    path: list[KernelRecord] = field(default_factory=list)
-    best_index: int | None = None
-    number: ClusterNumber | None = None
-    coordinates: TableCoordinates | None = None
-    in_measurements: bool = False  # whether the rows have these coordinates only
-
-    @property
-    def cut(self) -> float:
-        """Lowest normalized cut of the graphs."""
-        return self.n_clusters * min(record.cost for record in self.path[:-1])
-
-    def assignment(self, frame: Any, weights: Array) -> TableAssignment:
-        """Return what assigns rows of a table."""
-        assert self.coordinates is not None
-        voters = voters_of(self.rows, self.labels, self.n_clusters, 0.0)
-        if not self.in_measurements:
-            return TableAssignment(self.coordinates, voters)
-        return TableAssignment.of_measurements(self.coordinates, voters, frame, weights)
-
-
-def _merged(rows: ClusterRows) -> tuple[Array, Array, ClusterRows]:
-    """Return indices of distinct rows, the index of each row among them, and these rows."""
-    _, first, nodes = np.unique(rows.points.data, axis=0, return_index=True, return_inverse=True)
-    nodes = nodes.ravel()
-    weights = np.bincount(nodes, rows.weights)
-    return first, nodes, ClusterRows(rows.points.take(first), weights, None)
 
 
 @dataclass(frozen=True)
@@ -645,48 +547,3 @@ def _assign_points(
     if table is not None:
         return table(points.data)
     return voters(Points(_scaled(points.data, scale), points.kind))
-
-
-# --- tables --------------------------------------------------------------------------------------
-
-
-def table_clustering(
-    preparation: Preparation,
-    n_clusters: int | Literal["auto"] = "auto",
-    *,
-    bandwidth: float | str = "auto",
-    noise: float = 0.0,
-    solver: Any = "auto",
-    verbose: bool = False,
-) -> SpectralClustering:
-    """Return a clustering for the data of a prepared table, not fitted.
-
-    With the bandwidth "auto" it is the default one, and columns are standardized by the table's
-    pipeline only; any other bandwidth selects the kernel of the table with this bandwidth.
-    """
-    return SpectralClustering(
-        n_clusters,
-        kernel="auto" if bandwidth == "auto" else preparation.kernel,
-        standardize=False,
-        noise=noise,
-        solver=solver,
-        verbose=verbose,
-    )
-
-
-def describe_kernel(kernel: Kernel) -> str:
-    """Describe a kernel of a spectral clustering."""
-    if isinstance(kernel, Neighbors):
-        mutual = "mutual " if kernel.mutual else ""
-        weighted = ", weighted by distance" if kernel.mode == "weighted" else ""
-        return f"graph of {mutual}nearest neighbors ({kernel.n_neighbors} per row{weighted})"
-    if isinstance(kernel, SelfTuning):
-        return (
-            "Gaussian kernel with one bandwidth per row (from its distance to neighbor "
-            f"{kernel.n_neighbors})"
-        )
-    if isinstance(kernel, Linear):
-        return "k-means"
-    if isinstance(kernel, Table):
-        return "kernel of a table"
-    return "Gaussian kernel" if isinstance(kernel, Gaussian) else "product of column kernels"

@@ -8,19 +8,24 @@ column.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn.metrics import pairwise_distances_argmin
+from sklearn.metrics import adjusted_rand_score, pairwise_distances_argmin
 
 from mercer.bandwidth import fit_kernel
+from mercer.cluster.graphs import Partition, Voters
 from mercer.data.points import Points
 from mercer.kernels import Table
 from mercer.kernels.column_features import NumberFeatures
 from mercer.utils.types import Array
 
-__all__ = ["TableAssignment", "TableCoordinates"]
+if TYPE_CHECKING:
+    from mercer.cluster.cluster_number import ClusterNumber
+
+__all__ = ["TableAssignment", "TableClusters", "TableCoordinates", "cluster_without_followed"]
 
 _FEW_VALUES = 20  # numbers with so few different values are codes, counts or years
 _RARE = 0.02  # values of fewer rows are not compared with clusters
@@ -117,20 +122,18 @@ class TableAssignment:
     """
 
     coordinates: TableCoordinates
-    voters: Any
+    voters: Voters
     means: Array | None = None  # of the clusters; None if the voters have all coordinates
 
-    @classmethod
-    def of_measurements(
-        cls, coordinates: TableCoordinates, voters: Any, frame: Any, weights: Array
-    ) -> Self:
-        """Return the assignment of voters with the coordinates of measurements."""
-        Z = coordinates(frame)
-        labels = voters(Points(Z[:, coordinates.is_measured]))
-        weights = np.where(coordinates.misses_measurements(frame), 1e-9 * weights, weights)
-        groups = (labels == c for c in range(voters.n_clusters))
+    def of_measurements(self, frame: Any, weights: Array) -> Self:
+        """Return the assignment if the voters have the coordinates of measurements only."""
+        Z = self.coordinates(frame)
+        labels = self.voters(Points(Z[:, self.coordinates.is_measured]))
+        missing = self.coordinates.misses_measurements(frame)
+        weights = np.where(missing, 1e-9 * weights, weights)
+        groups = (labels == c for c in range(self.voters.n_clusters))
         means = [np.average(Z[group], axis=0, weights=weights[group]) for group in groups]
-        return cls(coordinates, voters, np.array(means))
+        return replace(self, means=np.array(means))
 
     def __call__(self, X: Any) -> Array:
         """Return the label of every row; -1 for isolated rows."""
@@ -141,6 +144,43 @@ class TableAssignment:
         some = self.coordinates.misses_measurements(X)
         labels[some] = pairwise_distances_argmin(Z[some], self.means) if some.any() else 0
         return labels
+
+
+@dataclass(frozen=True, eq=False)
+class TableClusters:
+    """Clusters of a table: of representative rows, the assignment of others, and all labels."""
+
+    partition: Partition
+    number: ClusterNumber | None
+    assignment: TableAssignment
+    labels: Array
+
+
+def cluster_without_followed(
+    coordinates: TableCoordinates,
+    cluster: Callable[[TableCoordinates], TableClusters],
+    frame: Any,
+    weights: Array,
+) -> tuple[TableClusters, list[Any]]:
+    """Cluster without the columns some of whose values form a cluster; return their names too.
+
+    If the other columns have similar clusters, the column stays.
+    """
+    found, names = cluster(coordinates), []
+    while found.partition.n_clusters > 1:
+        coordinates = found.assignment.coordinates
+        name = coordinates.followed(frame, found.labels, weights)
+        if name is None:
+            break
+        others = coordinates.without(name)
+        if len(np.unique(others(frame), axis=0)) <= found.partition.n_clusters:
+            break
+        other = cluster(others)
+        if adjusted_rand_score(found.labels, other.labels) >= 0.5:
+            break
+        found = other
+        names.append(name)
+    return found, names
 
 
 def _largest_overlap(block: Array, labels: Array, weights: Array) -> float:

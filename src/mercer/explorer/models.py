@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from mercer import EntropyClustering, KernelECA, KernelNovelty, KernelPCA, SpectralClustering
-from mercer.cluster.spectral_clustering import table_clustering
+from mercer.cluster.table_clustering import table_clustering
 from mercer.eigen.decompose import Spectrum
 from mercer.errors import RankError, capture_warnings
 from mercer.explorer.dataset import Dataset

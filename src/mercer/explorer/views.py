@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer import ParzenDensity, SeriesDensity, SpectralClustering
-from mercer.cluster.spectral_clustering import describe_kernel
+from mercer.cluster.table_clustering import describe_kernel
 from mercer.explorer.models import NO_ENTROPY, Models
 from mercer.novelty.cells import describe_cell, explained_cells
 from mercer.utils.types import Array

@@ -11,7 +11,7 @@ from sklearn.decomposition import PCA
 from mercer import SpectralClustering
 from mercer.cluster.cluster_number import COULD_NOT_TELL
 from mercer.cluster.profiles import SMALL, Trait, cluster_traits
-from mercer.cluster.spectral_clustering import table_clustering
+from mercer.cluster.table_clustering import table_clustering
 from mercer.cluster.table_coordinates import TableCoordinates
 from mercer.data.points import Points
 from mercer.data.subsampling import random_rows

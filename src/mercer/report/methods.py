@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import mercer
 from mercer import KernelECA
-from mercer.cluster.spectral_clustering import describe_kernel
+from mercer.cluster.table_clustering import describe_kernel
 from mercer.data.subsampling import random_rows
 from mercer.errors import RankError
 from mercer.kernels import Gaussian, Linear

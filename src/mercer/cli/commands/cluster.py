@@ -42,7 +42,7 @@ class ClusterTask(Task):
         if self.method == "entropy":
             clustering = self._entropy_clustering(preparation, bandwidth)
             return replace(self, unfitted=clustering, table=preparation.table)
-        from mercer.cluster.spectral_clustering import table_clustering
+        from mercer.cluster.table_clustering import table_clustering
 
         clustering = table_clustering(
             preparation, self.clusters, bandwidth=bandwidth, noise=self.noise
@@ -112,7 +112,7 @@ class ClusterTask(Task):
 def _describe_choice(fitted: Any) -> Iterator[str]:
     """Yield the kernel of a spectral clustering, and how clear the number of clusters is."""
     from mercer.cluster.cluster_number import COULD_NOT_TELL
-    from mercer.cluster.spectral_clustering import describe_kernel
+    from mercer.cluster.table_clustering import describe_kernel
 
     among = ", chosen among neighbor graphs and k-means" if fitted.path_ else ""
     yield f"  {describe_kernel(fitted.kernel_)}{among}"
