@@ -16,7 +16,7 @@ import numpy as np
 
 import mercer
 from mercer import information
-from mercer.kernels import NGram
+from mercer.kernels import Gaussian, NGram
 from tools import generated_section
 
 NAME = "accepted data"
@@ -32,7 +32,10 @@ OTHERS = {
 }
 
 #: arguments of functions after X that are not Y
-_ARGUMENTS = {"describe_clusters": (np.arange(ROWS) % 2,)}
+_ARGUMENTS = {
+    "describe_clusters": (np.arange(ROWS) % 2,),
+    "maximum_entropy_direction": (Gaussian(1.0),),
+}
 
 
 class Attempt(NamedTuple):

@@ -144,9 +144,12 @@ def breaks(case: Case, c: int) -> np.ndarray:
     columns = Columns(case)
     Y = np.array([columns.z(x, c) for x in case.X[:, c]])
     width = reach(case, c, float(np.ptp(Y)))
-    found = [Y]
+    # cells far wider than a kernel would contain none of its mass at their nodes
+    found = [Y + step * width for step in (0, -0.3, -0.1, 0.1, 0.3)]
+    n_cells = 8
     if isinstance(case.density.kernel_, Epanechnikov):
         found += [Y - width, Y + width]
+        n_cells = 40  # of more columns, the edge is curved and does not follow the cells
     low, high = (-np.inf, np.inf) if case.transformed else (case.low[c], case.high[c])
     points = np.concatenate(found)
     images = [points] + [2 * bound - points for bound in (low, high) if np.isfinite(bound)]
@@ -155,7 +158,7 @@ def breaks(case: Case, c: int) -> np.ndarray:
     # exp(z) times a normal density has its center further away by the variance
     extra = (width / 9) ** 2 if case.transformed else 0.0
     first, last = max(Y.min() - width - extra, low), min(Y.max() + width + extra, high)
-    middle = np.concatenate([*images, np.linspace(first, last, 9)])
+    middle = np.concatenate([*images, np.linspace(first, last, n_cells + 1)])
     merged = np.unique(np.r_[first, middle[(middle > first) & (middle < last)], last])
     return merged[np.r_[True, np.diff(merged) > 1e-9 * (last - first)]]
 

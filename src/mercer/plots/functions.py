@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from mercer.bandwidth.likelihood import is_extreme
 from mercer.density import ParzenDensity
 from mercer.density.bounds import Bounds
 from mercer.plots.estimators import column_names, final_step, fitted_spectrum
@@ -95,6 +96,8 @@ class DensityDisplay:
     ) -> Self:
         """Evaluate a fitted density on a grid around the rows of X, and plot it.
 
+        Single rows that are three times as far out as all others are outside of the grid.
+
         Parameters
         ----------
         estimator : fitted density estimator or pipeline
@@ -125,7 +128,8 @@ class DensityDisplay:
     @classmethod
     def _of(cls, density: Any, points: Array, shown: Any, labels: list[str], grid: int) -> Self:
         """Evaluate a density of one or two columns around points."""
-        axes_points, nodes = _grid_around(points, grid, getattr(density, "bounds_", None))
+        usual = points[~is_extreme(points, np.ones(len(points)))]
+        axes_points, nodes = _grid_around(usual, grid, getattr(density, "bounds_", None))
         if hasattr(density, "feature_names_in_"):
             import pandas as pd
 
