@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.mixture import GaussianMixture
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+from threadpoolctl import threadpool_limits
 
 from mercer.bandwidth.adaptive_density import random_folds
 from mercer.bandwidth.likelihood import is_extreme
@@ -22,6 +23,7 @@ from mercer.density.mixture_weights import stacking_weights
 from mercer.density.parzen_density import ParzenDensity
 from mercer.errors import suppress_warnings
 from mercer.utils.estimators import all_or_nothing
+from mercer.utils.resources import single_threaded_blas
 from mercer.utils.types import Array
 from mercer.utils.validation import check_integer
 
@@ -58,7 +60,11 @@ class SelectedGaussianMixture(Density, BaseEstimator):  # type: ignore[misc]
         # with fewer rows BIC chooses singular covariances
         most = max(1, min(self.max_components, len(X) // (5 * X.shape[1])))
         counts = range(min(self.min_components, most), most + 1)
-        fits = [GaussianMixture(k, n_init=2, random_state=self.random_state).fit(Z) for k in counts]
+        # few columns: threads would wait for each other more than they compute
+        with single_threaded_blas(), threadpool_limits(1, user_api="openmp"):
+            fits = [
+                GaussianMixture(k, n_init=2, random_state=self.random_state).fit(Z) for k in counts
+            ]
         self.mixture_ = min(fits, key=lambda fitted: fitted.bic(Z))
         self.n_components_ = self.mixture_.n_components
         return self

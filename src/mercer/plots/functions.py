@@ -20,6 +20,9 @@ from mercer.utils.validation import check_real
 __all__ = ["DensityDisplay", "EigenfunctionDisplay"]
 
 
+_MAX_PANELS = 8  # along each side
+
+
 class DensityDisplay:
     """Plot of a density and its sample: a curve for one column, contours for two, pairs for more.
 
@@ -101,9 +104,9 @@ class DensityDisplay:
         Parameters
         ----------
         estimator : fitted density estimator or pipeline
-            The coordinates of a pipeline's plot are those that its last step receives. For three to
-            eight columns, densities of columns and pairs are estimated by ParzenDensity from 2,000
-            rows that are drawn from the density.
+            The coordinates of a pipeline's plot are those that its last step receives. For three or
+            more columns, densities of the first eight and of their pairs are estimated by
+            ParzenDensity from 2,000 rows that are drawn from the density.
         X : array-like of shape (n, d) or None
             None for a grid around rows that are drawn from the density; no points are plotted.
         grid : int
@@ -146,12 +149,8 @@ class DensityDisplay:
     @classmethod
     def _of_margins(cls, density: Any, shown: Any, labels: list[str], grid: int) -> Self:
         """Estimate the density of each column and each pair from rows drawn from a density."""
-        if len(labels) > 8:
-            raise ValueError(
-                f"The density has {len(labels)} columns; at most 8 can be plotted. Fit it to fewer "
-                "columns, or to components of KernelPCA."
-            )
         drawn = _as_columns(_random_rows(density))
+        labels = labels[:_MAX_PANELS]
         bounds = getattr(density, "bounds_", None)
         margins: dict[tuple[int, int], DensityDisplay] = {}
         for i, j in combinations_with_replacement(range(len(labels)), 2):

@@ -162,7 +162,8 @@ def _remedy(compares_tables: bool) -> str:
         return "Pass a data frame with kernel='table', or numeric columns only."
     return (
         "Pass numeric columns only: encode categories, for example with "
-        "sklearn.preprocessing.OneHotEncoder, and impute missing values."
+        "sklearn.preprocessing.OneHotEncoder, and impute missing values. "
+        "mercer.MercerMixture(kernel='table') estimates densities of tables."
     )
 
 
