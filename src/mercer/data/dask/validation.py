@@ -140,7 +140,7 @@ def _as_array(X: Any) -> Any:
     """Return a floating-point Dask array whose chunks contain all columns."""
     import dask.array as da
 
-    if hasattr(X, "columns"):
+    if hasattr(X, "dtypes"):
         _check_types(X)
     if hasattr(X, "to_dask_array"):
         X = X.to_dask_array()
