@@ -145,11 +145,9 @@ def breaks(case: Case, c: int) -> np.ndarray:
     Y = np.array([columns.z(x, c) for x in case.X[:, c]])
     width = reach(case, c, float(np.ptp(Y)))
     # cells far wider than a kernel would contain none of its mass at their nodes
-    found = [Y + step * width for step in (0, -0.3, -0.1, 0.1, 0.3)]
-    n_cells = 8
-    if isinstance(case.density.kernel_, Epanechnikov):
-        found += [Y - width, Y + width]
-        n_cells = 40  # of more columns, the edge is curved and does not follow the cells
+    found = [Y + step * width for step in (-1, -0.3, -0.1, 0, 0.1, 0.3, 1)]
+    # in more columns, the edge of compact kernels is curved and does not follow the cells
+    n_cells = 40 if isinstance(case.density.kernel_, Epanechnikov) else 8
     low, high = (-np.inf, np.inf) if case.transformed else (case.low[c], case.high[c])
     points = np.concatenate(found)
     images = [points] + [2 * bound - points for bound in (low, high) if np.isfinite(bound)]
