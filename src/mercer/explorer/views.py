@@ -65,7 +65,6 @@ def summary(models: Models) -> dict[str, Any]:
         "potential_fraction": selected.potential_fraction,
         "potential": spectrum.potential,
         "method": spectrum.method,
-        "certified": bool(spectrum.certified),
         "notes": [*table.notes, *models.notes],
     }
 

@@ -121,7 +121,7 @@ def _results(table: SelectedTable, model: Any) -> dict[str, Any]:
                 eca.eigenvalues_, eca.entropy_terms_, eca.entropy_ratio_, strict=True
             )
         ],
-        "certified": bool(eca.certified_),
+        "proof": eca.spectrum_.proof,
     }
     if results["scaled"]:  # H(x) = H(z) + log(prod(scale)) for z = (x - mean) / scale
         shift = float(np.log(model["scale"].scale_).sum())
