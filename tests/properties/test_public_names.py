@@ -204,6 +204,10 @@ def second(entry: Entry, X: np.ndarray) -> np.ndarray | None:
     return X + X[:, ::-1] if entry.path == "compare_embeddings" else X[::2] + 0.1
 
 
+#: Results from random subsamples, which a Dask collection chooses among other rows.
+RANDOM = ("value.standard_errors", "value.corrected", "value.mode", "value.intervals")
+
+
 def compare(found: Results, expected: Results, form: Kind) -> None:
     """Compare all results; for Dask and sparse input those that are available there."""
     assert found.keys() & expected.keys()
@@ -215,11 +219,28 @@ def compare(found: Results, expected: Results, form: Kind) -> None:
         if value.dtype.kind == "U" or one.dtype.kind == "U":
             assert str(one) == str(value), name
             continue
+        if form.may_fail and name.startswith(RANDOM):
+            continue
         finite = np.abs(value[np.isfinite(value)]).max(initial=1.0)
         atol = form.tolerance * float(finite)
         if form.may_fail:
             value = np.where(np.isnan(one.astype(float)), np.nan, value)
         assert_allclose(one.astype(float), value.astype(float), 0, atol, err_msg=name)
+
+
+def is_determined(entry: Entry, X, new, expected: Results, settings) -> bool:
+    """Return whether a fit to the rows in reverse gives the same results for new rows.
+
+    Otherwise the results depend on rounding errors, as for components with equal eigenvalues.
+    """
+    y = entry.targets(X)
+    found = entry.fit(X[::-1].copy(), None if y is None else y[::-1], settings=settings)(new)
+    same = [name for name in expected if name in found and expected[name].shape[:1] != (len(X),)]
+    try:
+        compare(*({name: one[name] for name in same} for one in (found, expected)), KINDS["array"])
+    except AssertionError:
+        return False
+    return True
 
 
 class Plain:
@@ -263,10 +284,9 @@ def check_kind(entry: Entry, kind: str, X, new, settings=None) -> None:
     try:
         compare(found, expected, form)
     except AssertionError:
-        if settings is None:
+        if settings is None or is_determined(entry, plain, later, expected, settings):
             raise
-        compare(by_array(plain * (1 + 1e-13)), expected, form)  # not determined by the data?
-        raise
+        return
     for one in (base, *own):
         if one is not None:
             one[:] = one[0]
@@ -310,7 +330,10 @@ CHANGES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 #: Results that are undefined for some rows, and NaN there by their docstring.
 MAY_BE_MISSING = ("ProcessMonitor: ", "plots.MonitoringDisplay", "measure_diversity: ")
 #: Results that may be infinite: densities beyond the largest number, and logarithms of 0.
-UNBOUNDED = ("pdf", "score", "log_density", "gradient", "path", "value.orders")
+UNBOUNDED = (
+    *("pdf", "score", "log_density", "gradient", "path", "value.orders"),
+    *("information_potential: value", "compare_samples: value.cauchy_schwarz"),
+)
 #: Combinations without a result or an error of mercer.
 OMITTED = {
     **{
@@ -341,7 +364,8 @@ def check_change(entry: Entry, change: str, X, new, settings=None) -> None:
             continue
         where = f"{entry}: {name}"
         if not any(part in where for part in MAY_BE_MISSING):
-            assert not np.isnan(value).any(), where
+            outside = name == "gradient" and np.isneginf(found["score_samples"])[:, None]
+            assert not (np.isnan(value) & ~np.asarray(outside)).any(), where
         if not any(part in where for part in UNBOUNDED):
             assert not np.isinf(value).any(), where
 

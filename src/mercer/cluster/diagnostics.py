@@ -132,6 +132,7 @@ def cluster_profile(spectrum: Any, labels: Any) -> ClusterProfile:
     return ClusterProfile(clusters, mass, constancy, spectrum.entropy_terms, represents)
 
 
+@ignore_underflow
 def clustering_cost(
     X: Any, labels: Any, kernel: str | Kernel = "gaussian", *, sample_weight: Any = None
 ) -> float:

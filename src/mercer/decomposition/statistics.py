@@ -74,7 +74,7 @@ class FeatureDistance:
     def __call__(self, points: Points) -> Array:
         """Return the squared distance of every point."""
         found = np.empty(points.n)
-        for rows in row_ranges(points.n, 2**20 // self.spectrum.n_components):
+        for rows in row_ranges(points.n, 2**20 // max(1, self.spectrum.n_components)):
             some = points.take(rows)
             squares = self.spectrum.project(some).astype(np.float64) ** 2
             found[rows] = squares @ self.inside

@@ -49,6 +49,7 @@ class DotProduct(Kernel):
     def diagonal(self, X: Any) -> Array:
         """Return the kernel's function of ``|x|²``."""
         X = self.prepare(self._as_points(X))
+        self._check_overflow(X, X)
         return self.profile(row_squares(X))
 
     def _check_overflow(self, left: Any, right: Any, n_summed: float = 1.0) -> None:

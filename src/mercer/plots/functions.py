@@ -139,6 +139,11 @@ class DensityDisplay:
             nodes = pd.DataFrame(nodes, columns=density.feature_names_in_)
         values = density.pdf(nodes) if hasattr(density, "pdf") else _exp(density, nodes)
         values = values.reshape((grid,) * points.shape[1])
+        if not (values > 0).any():
+            raise ValueError(
+                f"The density is 0 on the whole grid of {grid} points per column, which covers all "
+                "rows. Plot the density without X, leave out distant rows, or increase grid."
+            )
         if not np.isfinite(values).all():
             raise ValueError(
                 "The density exceeds the largest number, 1.8e308. Multiply the columns by a "

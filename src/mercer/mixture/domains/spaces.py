@@ -9,7 +9,7 @@ from math import ceil, log2
 from typing import Any, Self
 
 import numpy as np
-from scipy.stats import multivariate_normal, qmc
+from scipy.stats import Covariance, multivariate_normal, qmc
 
 from mercer.data.points import Points
 from mercer.mixture.domains.base import Domain, Nodes
@@ -359,7 +359,8 @@ class GaussianBase(_Vectors):
 
     def log_base(self, points: Points) -> Array:
         """Return ``log q(x)``."""
-        return np.atleast_1d(multivariate_normal(self.mean, self.covariance).logpdf(points.data))
+        covariance = Covariance.from_cholesky(np.linalg.cholesky(self.covariance))
+        return np.atleast_1d(multivariate_normal(self.mean, covariance).logpdf(points.data))
 
     def _draws(self, count: int, rng: np.random.Generator) -> Nodes:
         data = rng.multivariate_normal(self.mean, self.covariance, size=count, method="cholesky")
