@@ -114,15 +114,11 @@ class ClusterRows:
 
     def merged(self) -> tuple[Array, Array, ClusterRows]:
         """Return indices of different rows, the index of each row among them, and these rows."""
-        _, first, nodes = np.unique(
-            self.points.data, axis=0, return_index=True, return_inverse=True
-        )
+        data = self.points.data
+        _, first, nodes = np.unique(data, axis=0, return_index=True, return_inverse=True)
         nodes = nodes.ravel()
-        return (
-            first,
-            nodes,
-            ClusterRows(self.points.take(first), np.bincount(nodes, self.weights), None),
-        )
+        weights = np.bincount(nodes, self.weights)
+        return first, nodes, ClusterRows(self.points.take(first), weights, None)
 
     def neighbor_distances(self) -> Array:
         """Return the distance of every row to its tenth neighbor."""
@@ -135,7 +131,6 @@ class ClusterRows:
 class Embedding:
     """Leading eigenvectors of the degree-normalized kernel matrix of rows, without its diagonal."""
 
-    kernel: Kernel
     spectrum: Spectrum
     coordinates: Array  # the eigenvectors, each multiplied by its eigenvalue
     weights: Array | None
@@ -152,13 +147,8 @@ class Embedding:
         if components == "entropy":
             terms = self.spectrum.entropy_terms[: ENTROPY_POOL * k]
             chosen = np.argsort(-terms, kind="stable")[:k]
-        rows = unit_rows(self.coordinates[:, chosen[chosen < self.n_components]])
+        rows = unit_rows(self.coordinates[:, chosen[chosen < self.coordinates.shape[1]]])
         return kmeans(rows, k, self.weights)
-
-    @property
-    def n_components(self) -> int:
-        """Number of eigenvectors."""
-        return self.coordinates.shape[1]
 
 
 def mutual_graph(rows: ClusterRows, tree: NeighborPairs) -> Any:
@@ -199,7 +189,7 @@ def embed_rows(
             at_most=True,
         )
     # One more product makes the rows of weakly connected points as accurate as the others.
-    return Embedding(kernel, spectrum, gram.product(spectrum.eigenvectors), rows.weights)
+    return Embedding(spectrum, gram.product(spectrum.eigenvectors), rows.weights)
 
 
 def kmeans(Z: Array, n_clusters: int, weights: Array | None) -> Array:

@@ -174,7 +174,8 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     explain at least 90 % of the variance that k-means explains. A row without one of these numbers
     gets the cluster with the nearest mean. If a cluster is the set of rows with some of the values
     of one column (Jaccard index at least 0.95), this column is left out with a
-    :class:`~mercer.errors.ColumnWarning`, unless the others have similar clusters.
+    :class:`~mercer.errors.ColumnWarning`, unless the others have similar clusters. At most ten
+    columns are left out.
 
     References
     ----------

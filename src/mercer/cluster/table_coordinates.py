@@ -29,6 +29,7 @@ __all__ = ["TableAssignment", "TableClusters", "TableCoordinates", "cluster_with
 
 _FEW_VALUES = 20  # numbers with so few different values are codes, counts or years
 _RARE = 0.02  # values of fewer rows are not compared with clusters
+_MOST_FOLLOWED = 10  # columns; each takes another fit
 _EQUAL = 0.95  # Jaccard index of a cluster and the rows with some values of a column
 
 
@@ -164,10 +165,11 @@ def cluster_without_followed(
 ) -> tuple[TableClusters, list[Any]]:
     """Cluster without the columns some of whose values form a cluster; return their names too.
 
-    If the other columns have similar clusters, the column stays.
+    If the other columns have similar clusters, the column stays. At most ten columns are left out.
     """
-    found, names = cluster(coordinates), []
-    while found.partition.n_clusters > 1:
+    found = cluster(coordinates)
+    names: list[Any] = []
+    while found.partition.n_clusters > 1 and len(names) < _MOST_FOLLOWED:
         coordinates = found.assignment.coordinates
         name = coordinates.followed(frame, found.labels, weights)
         if name is None:
