@@ -285,14 +285,16 @@ def _ridge(spectrum: Spectrum, scores: Array, n_neighbors: int) -> Array:
     rows, _ = representative_rows(spectrum.points.data, np.ones(spectrum.points.n))
     known = spectrum.projections[rows]
     targets = spectrum.points.data[rows].astype(np.float64)
+    scale = np.abs(targets).max() or 1.0  # sums must not overflow
+    targets /= scale
     if len(rows) == 1 or (known == known[0]).all():
-        return np.tile(targets.mean(axis=0), (len(scores), 1))
+        return np.tile(scale * targets.mean(axis=0), (len(scores), 1))
     kernel = Gaussian(median_distance(known))
     K = kernel(known)
     K[np.diag_indices_from(K)] += 1e-3
     mean = targets.mean(axis=0)
     coefficients = cho_solve(cho_factor(K, overwrite_a=True), targets - mean)
-    return np.asarray(kernel(scores, known) @ coefficients + mean)
+    return np.asarray(scale * (kernel(scores, known) @ coefficients + mean))
 
 
 METHODS: dict[str, Callable[[Spectrum, Array, int], Array]] = {

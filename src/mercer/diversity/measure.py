@@ -96,7 +96,7 @@ def leading_modes(
         Mode(
             float(spectrum.operator_eigenvalues[i]),
             float(spectrum.entropy_terms[i]),
-            float(spectrum.entropy_terms[i] / spectrum.potential),
+            float(spectrum.entropy_terms[i] / (spectrum.potential or np.nan)),
             representatives[i],
             float(sizes[i]),
             float(stabilities[i]),
