@@ -40,6 +40,11 @@ class Messages:
         for line in lines:
             self.print(line)
 
+    def print_results(self, lines: Iterable[str]) -> None:
+        """Print lines that need a pass over the rows, which is not made if ``quiet``."""
+        if not self.quiet:
+            self.print_all(lines)
+
     @contextmanager
     def showing_warnings(self) -> Iterator[list[str]]:
         """Print each warning of a block once, when it is raised; yield the list of their texts."""

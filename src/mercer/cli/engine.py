@@ -131,9 +131,9 @@ def run_task(
         messages.print_all(_check_usable(new))
         columns = _apply(new, model, task)
         if output.apply is not None and task.learns_classes:
-            messages.print_all(_accuracy(new, columns, task))
+            messages.print_results(_accuracy(new, columns, task))
         if not source.is_chunked:
-            messages.print_all(task.results(columns, new.usable(new.frames)))
+            messages.print_results(task.results(columns, new.usable(new.frames)))
         write = _prepare_output(source, new, columns, output, task)
         if output.model is not None:
             _save(model, output.model)
@@ -322,7 +322,7 @@ def _fit(
     estimator = task.estimator(preparation.kernel, fitting.solver, verbose)
     model = fit_pipeline(preparation.pipeline(estimator), table, task)
     messages.print_all(_describe_kernel(model))
-    messages.print_all(task.summary(model))
+    messages.print_results(task.summary(model))
     return task, model
 
 
