@@ -468,6 +468,8 @@ FAILED: list[tuple[str, str, int, int, dict[str, Any]]] = [
     ("cluster.clustering_cost", "tiny", 3505275494, 4, {"kernel": Gaussian(1.0)}),
     ("plots.DensityDisplay", "one far row", 1943574352, 2, {}),
     ("KernelDenoiser", "huge", 2406890350, 2, {"kernel": Gaussian(1.0), "preimage": "ridge"}),
+    ("KernelDenoiser", "tiny", 302105970, 2, {"kernel": Gaussian(1.0)}),
+    ("ParzenDensity", "huge", 2620221824, 2, {"kernel": Gaussian(1.0), "adaptive": True}),
     ("KernelPCA", "equal rows", 1149894692, 1, {"n_components": None, "kernel": Polynomial(3)}),
     ("KernelECA", "large", 3321584680, 1, {"kernel": Polynomial(3), "solver": Nystrom(10)}),
     ("MercerMixture", "units of columns", 179358061, 4, {"domain": GaussianBase()}),

@@ -117,6 +117,12 @@ class SamplePointDensity:
         """Return the derivatives of the log density."""
         coordinates, points, inverses = self.coordinates, self.points, self.inverses
         d = points.shape[1]
+        smallest = 1 / float(np.abs(inverses).max())
+        if smallest < 1e-150:
+            raise ValueError(
+                f"A bandwidth is {smallest:.3g} of the range of the rows, and derivatives need the "
+                "square of its reciprocal (limit: 1e-150). Use a larger bandwidth."
+            )
         Z = coordinates.scaled(X)
         T = coordinates.directions()
         ones = np.ones(len(points))

@@ -218,6 +218,9 @@ def _kwok_tsang(spectrum: Spectrum, scores: Array, n_neighbors: int) -> Array:
         middle = neighbors.mean(axis=1)
         offsets = _apply_steps(neighbors - middle[:, None], inverse)
         extent = float(np.abs(offsets).max()) or largest_scale
+        if largest_scale / extent > 1e150:  # equal kernel values of all neighbors
+            found[rows] = middle
+            continue
         located = points_at_distances(offsets / extent, squared * (largest_scale / extent) ** 2)
         found[rows] = middle + extent * _apply_steps(located, relative)
     return found
