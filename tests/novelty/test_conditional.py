@@ -10,6 +10,7 @@ import mercer
 from mercer import KernelNovelty
 from mercer.data.points import Points, Sample
 from mercer.kernels import Gaussian, Table, table_kernel
+from mercer.kernels.column_features import NumberFeatures
 from mercer.novelty import conditional, kernel_novelty
 from mercer.novelty.conditional import ConditionalDistance
 from tests.expectations import raises
@@ -18,21 +19,25 @@ from tests.kernels.test_additive_tables import mixed_frame
 pd = pytest.importorskip("pandas")
 
 pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.ColumnWarning")
-PRIOR = 10.0  # rows that the covariance is shrunk by
+PRIOR = 3.0  # rows that the covariance is shrunk by
 
 
 def naive_distances(kernel, train, weights, rows):
     """Regress each block on all others, and measure the residual by its covariance.
 
     The regression is that of the rows and of ``PRIOR`` uncorrelated rows with the mean square of
-    all features.
+    all features, times the squared degree of cosines.
     """
     F, G = kernel.features(train), kernel.features(rows)
     p, total = F.shape[1], weights.sum()
     mean = np.average(F, axis=0, weights=weights)
-    scale = np.sqrt(PRIOR * len(kernel.blocks) / p)
+    degrees = np.ones(p)
+    for (_, at), column in zip(kernel.blocks, kernel.columns, strict=True):
+        if isinstance(column, NumberFeatures):  # value, cosines, indicator of missing values
+            degrees[at.start + 1 : at.stop - 1] = np.arange(1, at.stop - at.start - 1)
+    scale = np.sqrt(PRIOR * len(kernel.blocks) / p) * degrees
     # rows of a least-squares problem: the weighted training rows, then the prior
-    A = np.vstack([np.sqrt(weights)[:, None] * (F - mean), scale * np.eye(p)])
+    A = np.vstack([np.sqrt(weights)[:, None] * (F - mean), np.diag(scale)])
     found = np.empty((len(G), len(kernel.blocks)))
     expected = np.empty_like(G)
     for j, (_, at) in enumerate(kernel.blocks):

@@ -379,7 +379,10 @@ def _describe_kernel(model: Any) -> Iterator[str]:
     if isinstance(bandwidth, float | int):
         yield f"  bandwidth σ = {bandwidth:.4g}{unit}"
     elif bandwidth is not None:
-        yield f"  bandwidths σ = {', '.join(f'{one:.4g}' for one in bandwidth)}{unit}"
+        listed = ", ".join(f"{one:.4g}" for one in bandwidth)
+        if len(bandwidth) > 20:
+            listed = f"{min(bandwidth):.4g} to {max(bandwidth):.4g} ({len(bandwidth):,} columns)"
+        yield f"  bandwidths σ = {listed}{unit}"
 
 
 def _load(task: Task, path: Path) -> Any:

@@ -83,6 +83,11 @@ class ColumnFeatures(ABC):
     def cell_weights(self) -> Array:
         """Weights of the squared features in the variation of the cells, of shape (width,)."""
 
+    @property
+    def degrees(self) -> Array:
+        """Degrees of the features: j of the j-th cosine, 1 of all others."""
+        return np.ones(self.width)
+
     def __call__(self, X: Any) -> Array:
         """Return the block of a table, of shape (n, width)."""
         return self.factor * self.raw(X)
@@ -195,6 +200,11 @@ class NumberFeatures(_WithMissing):
         """The value alone."""
         return np.eye(1, self.width)[0]
 
+    @property
+    def degrees(self) -> Array:
+        """Value, cosines, indicator of missing values."""
+        return np.r_[1.0, np.arange(1.0, self.n_functions + 1), 1.0]
+
     def raw(self, X: Any) -> Array:
         """Return value, cosines and indicator."""
         return self._raw(numbers_of_column(X, find_column(X, self.name)))
@@ -224,7 +234,8 @@ class NumberFeatures(_WithMissing):
         value = block[:, 0] / self.factor
         beyond = np.expm1(np.clip(np.abs(value) - _LINEAR_UP_TO, 0, 500))
         z = np.sign(value) * (np.minimum(np.abs(value), _LINEAR_UP_TO) + beyond)
-        numbers = np.clip(self.center + self.scale * z, self.knots[0], self.knots[-1])
+        with np.errstate(over="ignore"):
+            numbers = np.clip(self.center + self.scale * z, self.knots[0], self.knots[-1])
         found = _in_unit(numbers, self.unit)
         return self._without_missing(found, block)
 

@@ -57,10 +57,8 @@ class Dependence(Section):
         best = int(np.argmax(found.predicted))
         name, fraction = shorten(found.columns[best], 30), float(found.predicted[best])
         if fraction < _WEAK:
-            return (
-                "The columns are nearly independent: none is predicted by the others to more "
-                f"than {format_fraction(fraction)}."
-            )
+            most = f"to more than {format_fraction(fraction)}" if fraction > 0 else "at all"
+            return f"The columns are nearly independent: none is predicted by the others {most}."
         return (
             "No two columns depend strongly on each other; the others together predict "
             f"{name} best, {format_fraction(fraction)} of its variation."
