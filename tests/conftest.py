@@ -46,7 +46,7 @@ SLOW_TESTS = {
     },
     "tests/gram/test_fourier.py": {"test_operator_equals_the_matrix"},
     "tests/papers/test_girolami_and_paiva_tables.py": {
-        "test_paiva_networks_respect_the_lower_limits",
+        "test_paiva_networks_agree_and_respect_the_lower_limits",
     },
     "tests/papers/test_jenssen_2010.py": {"test_frey_faces_components"},
     "tests/papers/test_liang_2014_discriminants.py": {
