@@ -292,7 +292,7 @@ class DependenceDisplay:
                 va="center",
                 fontsize="small",
             )
-            if values[i, j] > 0.55:
+            if values[i, j] > 0.7:
                 text.set_color("white")
 
 
