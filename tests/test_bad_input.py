@@ -472,7 +472,7 @@ def test_matrix_beyond_the_memory_budget_raises_before_allocation(estimator):
                 "solver='lanczos'",
                 "mercer.set_config(memory=",
             ):
-                estimator(solver="dense").fit(X)
+                estimator(kernel=Gaussian(1.0), solver="dense").fit(X)
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()

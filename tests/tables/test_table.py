@@ -277,3 +277,11 @@ def test_class_named_like_the_placeholder_is_a_class():
 
 def test_labels_of_bytes_are_not_decoded():
     assert labels_of(pd.Series([b"\xff", None], dtype=object)).tolist()[0] == "b'\\xff'"
+
+
+def test_infinite_numbers_are_missing_and_named():
+    frame = pd.DataFrame({"a": [1.0, np.inf, 2, 3], "b": [1, 2, 3, 5], "c": ["x", "inf", "y", "x"]})
+    table = as_table(frame, missing="keep")
+    assert table.missing == {"a": 1}
+    assert [note for note in table.notes if "a (1)" in note and "b" not in note.split("a (1)")[1]]
+    assert as_table(frame[["b", "c"]]).notes == ()

@@ -9,7 +9,7 @@ from mercer.data.subsampling import random_rows
 from mercer.errors import ColumnWarning, suppress_warnings
 from mercer.information import column_dependence
 from mercer.report.changes import Changes, find_changes
-from mercer.report.contents import Contents, describe_contents
+from mercer.report.contents import MAX_COLUMNS, Contents, describe_contents
 from mercer.report.dependence import Dependence
 from mercer.report.distributions import Distributions, estimate_distributions
 from mercer.report.groups import Groups, find_groups
@@ -104,16 +104,17 @@ def analyze(
         model = steps.run("preparation", lambda: prepare(sample, scale=scale))
     found = None
     if len(table.columns) > 1:
+        columns = list(table.columns[:MAX_COLUMNS])
         found = steps.run(
             "dependence of columns",
-            lambda: column_dependence(sample.frame, include=sample.columns),
+            lambda: column_dependence(sample.frame[columns], include=columns),
         )
     groups = steps.run("groups", lambda: find_groups(model, n_clusters, found))
     contents = steps.run(
         "contents",
         lambda: describe_contents(table, () if found is None else found.equivalent, sample.n),
     )
-    unusual = steps.run("unusual rows", lambda: find_unusual(table))
+    unusual = steps.run("unusual rows", lambda: find_unusual(_with_few_columns(table)))
     distributions = steps.run("distributions", lambda: estimate_distributions(sample, groups))
     prediction = None
     if table.labels is not None:
@@ -140,6 +141,12 @@ def analyze(
         ),
         sampled=sampled,
     )
+
+
+def _with_few_columns(table: Table) -> Table:
+    """Return a table with the first columns only."""
+    types = dict(list(table.column_types.items())[:MAX_COLUMNS])
+    return replace(table, frame=table.frame[list(types)], column_types=types)
 
 
 def _rows_of(table: Table, rows: Any) -> Table:

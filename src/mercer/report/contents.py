@@ -16,7 +16,10 @@ from mercer.utils.formatting import (
     shorten,
 )
 
-__all__ = ["ColumnSummary", "Contents", "Problem", "describe_contents"]
+__all__ = ["MAX_COLUMNS", "ColumnSummary", "Contents", "Problem", "describe_contents"]
+
+#: Columns whose dependence is computed; its time grows with the third power of their number.
+MAX_COLUMNS = 300
 
 _PLURALS = {
     "number": ("number", "numbers"),
@@ -225,6 +228,12 @@ def _problems(table: Table, sample: int) -> Iterator[Problem]:
             f"The table has {table.n:,} rows.",
             f"This section and the scores of rows use all of them, the other results a random "
             f"sample of {sample:,} rows.",
+        )
+    if len(table.columns) > MAX_COLUMNS:
+        yield Problem(
+            f"The table has {len(table.columns):,} columns.",
+            f"Related columns and unusual cells are those among the first {MAX_COLUMNS}; --ignore "
+            "leaves columns out.",
         )
 
 

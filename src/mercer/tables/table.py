@@ -364,9 +364,23 @@ def as_table(
         rows=np.flatnonzero(rows),
         rows_read=len(frame),
         omissions=tuple(omissions),
-        notes=tuple(notes),
+        notes=(*notes, *_notes_on_infinity(frame, types)),
         categorical=tuple(column for column in categories if column in types),
     )
+
+
+def _notes_on_infinity(frame: Any, types: Mapping[str, ColumnType]) -> list[str]:
+    """Return a note if columns of numbers have infinite cells, which count as missing."""
+    import pandas as pd
+
+    counts = {}
+    for name, kind in types.items():
+        if kind == "number" and frame[name].dtype.kind in "fO":
+            cells = pd.to_numeric(frame[name], errors="coerce")
+            infinite = np.isinf(cells.to_numpy(dtype=np.float64, na_value=np.nan))
+            counts[name] = int(infinite.sum())
+    listed = [f"{name} ({count:,})" for name, count in counts.items() if count]
+    return [f"infinite numbers in {', '.join(listed)} count as missing"] if listed else []
 
 
 def _with_string_names(frame: Any, name: str) -> Any:
