@@ -343,6 +343,8 @@ def as_table(
     candidates = [column for column in frame.columns if column not in (*labels, *ignored)]
     types = find_column_types(frame[candidates], categories)
     typed = as_typed_frame(frame, types)
+    numbers = typed[[column for column, kind in types.items() if kind == "number"]]
+    notes = [*notes, *_notes_on_infinity(frame, numbers)]
     found = find_omissions(typed, types, categories, included)
     types = _without(types, found)
     rows = _selected_rows(typed[list(types)], missing, set(types.values()) <= {"number"})
@@ -364,22 +366,15 @@ def as_table(
         rows=np.flatnonzero(rows),
         rows_read=len(frame),
         omissions=tuple(omissions),
-        notes=(*notes, *_notes_on_infinity(frame, types)),
+        notes=tuple(notes),
         categorical=tuple(column for column in categories if column in types),
     )
 
 
-def _notes_on_infinity(frame: Any, types: Mapping[str, ColumnType]) -> list[str]:
-    """Return a note if columns of numbers have infinite cells, which count as missing."""
-    import pandas as pd
-
-    counts = {}
-    for name, kind in types.items():
-        if kind == "number" and frame[name].dtype.kind in "fO":
-            cells = pd.to_numeric(frame[name], errors="coerce")
-            infinite = np.isinf(cells.to_numpy(dtype=np.float64, na_value=np.nan))
-            counts[name] = int(infinite.sum())
-    listed = [f"{name} ({count:,})" for name, count in counts.items() if count]
+def _notes_on_infinity(frame: Any, numbers: Any) -> list[str]:
+    """Return a note if cells of columns of numbers are infinite; these count as missing."""
+    lost = (frame[list(numbers)].notna() & numbers.isna()).sum()
+    listed = [f"{name} ({count:,})" for name, count in lost[lost > 0].items()]
     return [f"infinite numbers in {', '.join(listed)} count as missing"] if listed else []
 
 
