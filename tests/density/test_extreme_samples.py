@@ -46,6 +46,19 @@ def test_one_far_row_changes_log_densities_near_the_data_by_less_than_half_a_nat
         assert np.abs(found[1:] - expected).max() < 0.5
 
 
+@pytest.mark.parametrize("far", [1e8, 1e300])
+@pytest.mark.parametrize("adaptive", [True, "shape"])
+def test_rows_far_from_the_subsample_of_the_bandwidths_have_little_influence(adaptive, far):
+    X = np.random.default_rng(0).normal(size=(5000, 1))
+    density = ParzenDensity(adaptive=adaptive)
+    expected = density.fit(X[1:]).score_samples(X[1:])
+    X[0] = far
+    with np.errstate(all="raise"):
+        found = density.fit(X).score_samples(X)
+    assert np.isfinite(found).all()
+    assert np.abs(found[1:] - expected).max() < 0.5
+
+
 @pytest.mark.parametrize("distance", [5.0, 7.5, 12.0, 30.0])
 def test_rows_at_any_distance_have_little_influence(distance):
     changes = []

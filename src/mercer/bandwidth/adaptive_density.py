@@ -179,11 +179,13 @@ def abramson_bandwidths(
 ) -> Array:
     """Return the logarithms of the λ_j at the rows of Z.
 
-    ``reference``: points of the pilot estimate, which has the bandwidth ``pilot``.
+    ``reference``: points of the pilot estimate, which has the bandwidth ``pilot``. The pilot
+    estimate at a row is at least that of an isolated reference point.
     """
     at_reference = _pilot_logs(reference, reference, weights, pilot)
     mean = weights @ at_reference / weights.sum()
-    return -exponent * (_pilot_logs(Z, reference, weights, pilot) - mean)
+    logs = np.maximum(_pilot_logs(Z, reference, weights, pilot), np.log(weights.min()))
+    return -exponent * (logs - mean)
 
 
 def adapt_bandwidths(X: Array, weights: Array, candidates: Sequence[Coordinates]) -> Adaptation:
@@ -259,7 +261,7 @@ def local_shapes(
     # so many of the lightest points have the required mass
     most = int(np.searchsorted(np.cumsum(np.sort(masses)), fraction)) + 2
     most = min(max(most, 2 * d + 3), len(reference))
-    unit = _unit(reference)
+    unit = max(_unit(reference), _unit(Z))
     tree = cKDTree(reference / unit)
     for rows in block_rows(n, most * d):
         neighbors = np.arange(1, most + 1)
@@ -272,9 +274,9 @@ def local_shapes(
     return inverses
 
 
-def _unit(reference: Array) -> float:
+def _unit(Z: Array) -> float:
     """Return a unit of length in which squares of the coordinates do not overflow."""
-    return max(1.0, float(np.abs(reference).max()) / 1e150)
+    return max(1.0, float(np.abs(Z).max()) / 1e150)
 
 
 def _inverse_factors(Z: Array, neighbors: Array, masses: Array, s: float) -> Array:
@@ -356,7 +358,7 @@ def adapted_density(
     if mode == "shape":
         some = Z[representative_rows(X, weights, _MAX_SHAPES)[0]]
         shapes = local_shapes(some, Z[rows], masses, found.fraction, found.shrinkage)
-        unit = _unit(some)
+        unit = _unit(Z)
         inverses = shapes[cKDTree(some / unit).query(Z / unit)[1]]
         if Z.shape[1] == 1:
             inverses = inverses[:, 0, 0]
@@ -392,7 +394,7 @@ def _coordinates_of(kernel: Gaussian, X: Array) -> Coordinates:
 # --- shared steps ---------------------------------------------------------------------------------
 
 
-@np.errstate(over="ignore", invalid="ignore")
+@np.errstate(over="ignore", invalid="ignore", under="ignore")
 def _exponents(Z: Array, points: Array, inverses: Array) -> Array:
     """Return ``-|B_j⁻¹ (z_i - z_j)|² / 2``; -inf if it overflows."""
     if inverses.ndim == 3:
@@ -407,6 +409,10 @@ def _exponents(Z: Array, points: Array, inverses: Array) -> Array:
     if Z is points:
         np.fill_diagonal(halves, 0)
     exponents = halves * inverses**2
+    if not np.isfinite(halves).all():  # large bandwidths reach far points
+        i, j = np.nonzero(~np.isfinite(halves))
+        scaled = (Z[i] - points[j]) * inverses[j, None]
+        exponents[i, j] = -0.5 * np.einsum("ij,ij->i", scaled, scaled)
     if not np.isfinite(largest * largest):
         exponents[halves == 0] = 0
     return np.asarray(exponents)
