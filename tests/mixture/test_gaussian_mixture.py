@@ -155,6 +155,22 @@ def test_leave_one_out_with_responsibilities(rng):
         assert_allclose(part.at(Z)[5], log_components(refit, Z[[5]])[0, m])
 
 
+@pytest.mark.parametrize("rest", [0.0, 1e-18])
+def test_component_without_its_only_row_has_weight_zero(rng, rest):
+    """The density at that row is that of the other component, which has all other rows."""
+    Z = rng.normal(size=(12, 2))
+    R = np.full((12, 2), [1.0, rest])
+    R[5] = [0, 1]
+    with np.errstate(all="raise"):
+        terms = [w + part.at(Z) for w, part in leave_each_out(Z, np.ones(12), R, 0.6, 1.0)]
+        nodes = [p.everywhere(Z, np.ones(12)) for _, p in leave_each_out(Z, np.ones(12), R, 0.6, 1)]
+    assert np.isneginf(terms[1][5])
+    assert np.isfinite(nodes).all()
+    others = np.arange(12) != 5
+    refit = maximization(Z[others], np.ones(11), np.ones((11, 1)), 0.6, 1.0)
+    assert_allclose(terms[0][5], log_components(refit, Z[[5]])[0, 0])
+
+
 # --- conditioning ------------------------------------------------------------------------------
 
 

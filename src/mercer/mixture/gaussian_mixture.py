@@ -26,7 +26,8 @@ mass n, mean μ and scatter S gives, with :math:`d = z_i - \mu`,
 so that :math:`(S' + \alpha J)^{-1}` follows from :math:`A = S + \alpha J` by one rank-one update
 (Sherman and Morrison). For one Gaussian the result equals the fit without the row: a direction in
 which no other row varies has the variance :math:`\varepsilon'`, like the residual. For several
-Gaussians the responsibilities are not updated.
+Gaussians the responsibilities are not updated, and a component that loses all of its mass has
+weight 0.
 """
 
 from __future__ import annotations
@@ -367,11 +368,17 @@ def leave_each_out(
         factor = np.linalg.cholesky(A)
         D = (Z - mean).T
         solved = cho_solve((factor, True), D, check_finite=False)
-        remaining = np.maximum(total - removed, np.finfo(float).tiny)
+        remaining = total - removed
+        fractions = remaining / (weights.sum() - units)
+        # as in the M step, the parameters of an empty component are not updated
+        empty = fractions <= len(Z) * np.finfo(float).eps  # a rounding error
+        removed, remaining = np.where(empty, 0, removed), np.where(empty, total, remaining)
         leverages = np.einsum("ij,ij->j", D, solved)
         variances = alpha / (remaining + beta) if residual_variances is None else residual_variances
+        with np.errstate(divide="ignore"):  # log 0 = -∞ for an empty component
+            log_weights = np.log(np.where(empty, 0, fractions))
         yield (
-            np.log(remaining / (weights.sum() - units)),
+            log_weights,
             LeaveOneOutComponent(
                 mean, factor, solved, leverages, remaining, removed, total, beta, variances
             ),
