@@ -144,3 +144,11 @@ def test_weights_equal_copies():
     assert weighted.n_clusters_ == copied.n_clusters_ == 2
     assert weighted.confidence_ == copied.confidence_
     assert_array_equal(np.repeat(weighted.labels_, weights), copied.labels_)
+
+
+def test_one_cluster_if_as_many_sizes_have_one(monkeypatch):
+    counts = iter([5, 2, 2, 1, 1, 3, 2, 2, 2, 1])
+    monkeypatch.setattr("mercer.cluster.cluster_number._count", lambda *_: next(counts))
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    assert choose_number(Points(X)) == (1, 0.4, 2)
+    assert choose_number(Points(X)) == (2, 0.6, 3)

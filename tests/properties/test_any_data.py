@@ -254,7 +254,8 @@ def test_clusters_of_a_table_match_its_classes():
 
 
 def test_number_of_groups_in_tables():
-    frame, _ = table(100)
+    frame, kind = table(100)
+    frame = frame.assign(age=np.where(kind == 1, 30, 50) + np.arange(100) % 7)
     kernel = On("age", Gaussian("auto")) * On("color", Categorical(0.1))
     assert EntropyClustering("auto", kernel=kernel).fit(frame).n_clusters_ == 2
 

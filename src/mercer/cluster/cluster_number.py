@@ -85,6 +85,8 @@ def _persistent_number(rows: Array, metric: str) -> ClusterNumber:
     sizes = max(10, 0.02 * len(rows)) * np.geomspace(0.5, 2, 5)
     counts = [_count(rows, round(size), metric) for size in sizes]
     chosen = counts[2]
+    if counts.count(1) >= counts.count(chosen):
+        chosen = 1
     others = [count for count in counts if count != chosen]
     alternative = max(others, key=others.count, default=None)
     return ClusterNumber(chosen, counts.count(chosen) / len(counts), alternative)
