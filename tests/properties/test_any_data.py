@@ -254,8 +254,10 @@ def test_clusters_of_a_table_match_its_classes():
 
 
 def test_number_of_groups_in_tables():
-    frame, kind = table(100)
-    frame = frame.assign(age=np.where(kind == 1, 30, 50) + np.arange(100) % 7)
+    rng = np.random.default_rng(0)
+    kind = rng.random(100) < 0.5
+    age = np.where(kind, 30, 60) + 4 * rng.normal(size=100)
+    frame = pd.DataFrame({"age": age, "color": np.where(kind, "red", "blue"), "note": "x"})
     kernel = On("age", Gaussian("auto")) * On("color", Categorical(0.1))
     assert EntropyClustering("auto", kernel=kernel).fit(frame).n_clusters_ == 2
 
