@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal
 
+from mercer import ParzenDensity
 from mercer.bandwidth.adaptive_density import (
     SamplePointDensity,
     abramson_bandwidths,
@@ -132,6 +133,14 @@ def test_shapes_are_the_scatter_of_neighbors():
         S = near.T @ near / 15
         expected = 0.7 * S + 0.3 * np.trace(S) / 2 * np.eye(2)
         assert_allclose(np.linalg.inv(inverses[j].T @ inverses[j]), expected, rtol=1e-9)
+
+
+def test_shapes_need_three_distinct_rows():
+    X = points(3)
+    with np.errstate(all="raise"):
+        assert np.isfinite(ParzenDensity(adaptive="shape").fit(X).score_samples(X)).all()
+        with raises(ValueError, "2 distinct rows", "at least 3"):
+            ParzenDensity(adaptive="shape").fit(np.repeat(X[:2], 3, axis=0))
 
 
 @pytest.mark.parametrize("adapt", [adapt_bandwidths, adapt_shapes])

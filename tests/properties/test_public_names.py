@@ -474,6 +474,7 @@ FAILED: list[tuple[str, str, int, int, dict[str, Any]]] = [
     ("KernelECA", "large", 3321584680, 1, {"kernel": Polynomial(3), "solver": Nystrom(10)}),
     ("MercerMixture", "units of columns", 179358061, 4, {"domain": GaussianBase()}),
     ("measure_diversity", "array", 1641250159, 1, {"kernel": "cosine"}),
+    ("ParzenDensity", "two rows", 0, 4, {"adaptive": "shape"}),
     ("JointMixtureRegressor", "three rows", 0, 2, {"n_components": 2}),
     ("JointMixtureClassifier", "three rows", 0, 2, {"n_components": 2}),
     ("MercerMixture", "one far row", 20285616, 1, {"n_components": 2, "domain": GaussianBase()}),

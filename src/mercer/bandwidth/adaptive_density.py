@@ -293,6 +293,11 @@ def _inverse_factors(Z: Array, neighbors: Array, masses: Array, s: float) -> Arr
 
 def adapt_shapes(X: Array, weights: Array, candidates: Sequence[Coordinates]) -> Adaptation:
     """Choose the number of neighbors, the shrinkage and h, in the last of the coordinates."""
+    if len(X) < 3:
+        raise ValueError(
+            f"X has {len(X)} distinct rows; adaptive='shape' needs at least 3, because each row "
+            "needs a neighbor when another is held out. Use adaptive=True or False."
+        )
     coordinates = candidates[-1]
     Z = coordinates.scaled(X)
     d = Z.shape[1]
