@@ -161,8 +161,9 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     ``min_cluster_size`` of 2 % of the distinct rows (at least 10; at most 2000 random rows are
     used). Rows without any split are one cluster. The count is repeated with half to twice this
     size (factors 0.5, 0.71, 1, 1.41, 2), and ``confidence_`` is the fraction of these sizes with
-    the same number. If at least as many of them have one cluster, the number is 1. Distances are those that the kernel induces. With ``kernel="auto"`` the number
-    is one more if the normalized cut T then grows much more: if
+    the same number. If at least as many of them have one cluster, the number is 1. Distances are
+    those that the kernel induces. With ``kernel="auto"`` the number is one more if the normalized
+    cut T then grows much more: if
     :math:`(T(k+2) - T(k+1)) / (T(k+1) + 0.1)` exceeds
     :math:`2\, (T(k+1) - T(k)) / (T(k) + 0.1)`.
 
