@@ -222,6 +222,22 @@ def naive_nearest(X, labels, sigma):
 
 
 @quiet
+@pytest.mark.parametrize("seed", range(3))
+def test_fourier_sums_leave_only_points_with_tiny_projections_isolated(seed):
+    """Their error is 1e-10, and shorter projections than fifty errors have no direction."""
+    X = np.random.default_rng(seed).normal(size=(40, 1))
+    kernel = Matern(0.1, nu=2.5)
+    found = EntropyClustering(2, kernel=kernel, solver=Fourier()).fit(X)
+    exact = EntropyClustering(2, kernel=kernel, solver="dense").fit(X)
+    lengths = np.linalg.norm(exact.eca_.transform(X), axis=1)
+    isolated = lengths < 5e-9 * lengths.max()
+    assert isolated.any()
+    assert (exact.labels_[isolated] >= 0).any()
+    assert_array_equal(found.labels_ == -1, isolated)
+    same_partition(found.labels_[~isolated], exact.labels_[~isolated])
+
+
+@quiet
 @pytest.mark.parametrize("solver", ["dense", "lanczos"])
 def test_isolated_points_are_assigned_to_the_nearest_cluster(solver):
     X = isolated_sample()

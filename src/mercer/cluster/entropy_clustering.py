@@ -89,10 +89,11 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     random_state : int or None
         Seed of the solver's random start; results do not depend on it beyond rounding error.
     isolated : {"label", "nearest"}
-        What to do with isolated points, whose projections are zero up to rounding error: label them
-        -1, or assign them to the cluster whose mean has the smallest angle to them in the full
-        kernel space (only a point whose kernel with all others is exactly 0 keeps -1). Not for
-        Dask collections.
+        What to do with isolated points, whose projections are zero up to rounding error (up to 5e-9
+        of the longest where K is applied by Fourier sums, as for Dask collections): label them -1,
+        or assign them to the cluster whose mean has the smallest angle to them in the full kernel
+        space (only a point whose kernel with all others is exactly 0 keeps -1). The latter is not
+        available for Dask collections.
     verbose : bool
         Show a progress bar from the start of the sweep. On a terminal it appears automatically if
         the sweep takes long.
@@ -100,8 +101,7 @@ class EntropyClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     Attributes
     ----------
     labels_ : int array of shape (n,)
-        -1 for points whose projection is zero up to rounding error: they are isolated (see the
-        ``isolated`` parameter).
+        -1 for isolated points (see the ``isolated`` parameter).
     cluster_centers_ : array of shape (n_clusters_, n_clusters_)
         Unit directions in component space.
     cost_ : float
