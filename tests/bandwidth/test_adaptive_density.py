@@ -124,6 +124,16 @@ def test_bandwidths_follow_abramson():
     assert_allclose(abramson_bandwidths(Z, Z, weights, 0.4, 0.5), expected, rtol=1e-9)
 
 
+def test_bandwidths_of_rows_far_from_the_reference_follow_the_distance():
+    reference, weights = points(), np.ones(40)
+    distances = np.array([1e2, 1e4, 1e6, 1e300])
+    far = np.column_stack([distances, np.zeros(4)])
+    with np.errstate(all="raise"):
+        found = 0.4 * np.exp(abramson_bandwidths(far, reference, weights, 0.4, 0.5))
+    assert_allclose(found[:3], distances[:3], rtol=0.05)
+    assert 1e100 < found[3] <= 1e300
+
+
 def test_shapes_are_the_scatter_of_neighbors():
     Z, weights = points(60), np.ones(60)
     inverses = local_shapes(Z, Z, weights, 0.25, 0.3)

@@ -179,13 +179,17 @@ def abramson_bandwidths(
 ) -> Array:
     """Return the logarithms of the λ_j at the rows of Z.
 
-    ``reference``: points of the pilot estimate, which has the bandwidth ``pilot``. The pilot
-    estimate at a row is at least that of an isolated reference point.
+    ``reference``: points of the pilot estimate, which has the bandwidth ``pilot``. λ_j is at most
+    that of an isolated reference point, or the distance from the reference points divided by
+    ``pilot`` if that is larger.
     """
     at_reference = _pilot_logs(reference, reference, weights, pilot)
     mean = weights @ at_reference / weights.sum()
-    logs = np.maximum(_pilot_logs(Z, reference, weights, pilot), np.log(weights.min()))
-    return -exponent * (logs - mean)
+    isolated = np.log(weights.min())
+    logs = np.maximum(_pilot_logs(Z, reference, weights, pilot), -1e300)  # -inf at 1e154 bandwidths
+    distances = np.sqrt(2 * np.maximum(isolated - logs, 0.5))
+    largest = np.maximum(-exponent * (isolated - mean), np.log(distances))
+    return np.asarray(np.minimum(-exponent * (logs - mean), largest))
 
 
 def adapt_bandwidths(X: Array, weights: Array, candidates: Sequence[Coordinates]) -> Adaptation:
