@@ -463,6 +463,7 @@ def test_random_combinations(entry, data, seed, columns):
     settings = {name: data.draw(st.sampled_from(values)) for name, values in entry.settings.items()}
     name = data.draw(st.sampled_from([*KINDS, *CHANGES]))
     check(entry, name, *sample(entry, seed, columns), settings)
+    plt.close("all")  # fixtures end after all examples
     Examples.count += 1
 
 
