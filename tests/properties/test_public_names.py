@@ -462,8 +462,8 @@ def check(entry: Entry, name: str, X, new, settings) -> None:
 def test_random_combinations(entry, data, seed, columns):
     settings = {name: data.draw(st.sampled_from(values)) for name, values in entry.settings.items()}
     name = data.draw(st.sampled_from([*KINDS, *CHANGES]))
-    check(entry, name, *sample(entry, seed, columns), settings)
     plt.close("all")  # fixtures end after all examples
+    check(entry, name, *sample(entry, seed, columns), settings)
     Examples.count += 1
 
 

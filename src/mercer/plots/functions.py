@@ -131,8 +131,7 @@ class DensityDisplay:
     @classmethod
     def _of(cls, density: Any, points: Array, shown: Any, labels: list[str], grid: int) -> Self:
         """Evaluate a density of one or two columns around points."""
-        usual = points[~is_extreme(points, np.ones(len(points)))]
-        axes_points, nodes = _grid_around(usual, grid, getattr(density, "bounds_", None))
+        axes_points, nodes = _grid_around(points, grid, getattr(density, "bounds_", None))
         if hasattr(density, "feature_names_in_"):
             import pandas as pd
 
@@ -551,7 +550,7 @@ class EigenfunctionDisplay:
         for i, ax in enumerate(axes[:count]):
             if self.points is not None and show_points:
                 ax.scatter(*self.points.T, s=3, color=MUTED, alpha=0.4, linewidths=0)
-            top = float(np.abs(self.values[i]).max())
+            top = max(float(np.abs(self.values[i]).max()), 1e-300)  # levels must differ
             default = top * np.array([-0.8, -0.6, -0.4, -0.2, 0.2, 0.4, 0.6, 0.8])
             levels = default if self.levels is None else self.levels
             self.contours_.append(
@@ -592,8 +591,12 @@ def _as_columns(X: Any) -> Array:
 def _grid_around(
     points: Array, size: int, bounds: Bounds | None = None
 ) -> tuple[list[Array], Array]:
-    """Return the coordinates of a grid along each column, and its nodes, inside of the bounds."""
+    """Return the coordinates of a grid along each column, and its nodes, inside of the bounds.
+
+    Single rows that are three times as far out as all others are outside of the grid.
+    """
     check_column_ranges(points)
+    points = points[~is_extreme(points, np.ones(len(points)))]
     low, high = points.min(axis=0), points.max(axis=0)
     pad = 0.1 * np.where(high > low, high - low, 1.0)
     low, high = low - pad, high + pad
