@@ -125,9 +125,11 @@ class Groups(Section):
     def answer(self) -> str:
         """Return the number of groups, how certain it is, and what distinguishes them."""
         count = len(self.each)
-        sizes = join_words(f"{one.size:,}" for one in self.each)
-        if count > 5:
-            sizes = f"{self.each[-1].size:,} to {self.each[0].size:,}"
+        listed = [f"{one.size:,}" for one in self.each]
+        if self.table.rows_omitted:  # the groups are those of a sample, or of complete rows
+            listed = [format_fraction(one.fraction) for one in self.each]
+        sizes = join_words(listed) if count <= 5 else f"{listed[-1]} to {listed[0]}"
+        of_rows = "of the rows" if self.table.rows_omitted else "rows"
         if count == 1:
             if self.requested:
                 return "All rows are in one group, as requested."
@@ -135,16 +137,16 @@ class Groups(Section):
                 return "Whether the rows form several groups could not be determined."
             return "The rows form one group; there is no gap that divides them."
         if self.requested:
-            text = f"The rows are divided into {count} groups of {sizes} rows, as requested"
+            text = f"The rows are divided into {count} groups of {sizes} {of_rows}, as requested"
             if not self.is_uncertain and self.suggested != count:
                 text += f" (the data suggest {format_count(self.suggested, 'group')})"
         elif self.is_uncertain:
             text = (
                 "The number of groups is uncertain; a division that fits the rows well has "
-                f"{count} groups of {sizes} rows"
+                f"{count} groups of {sizes} {of_rows}"
             )
         else:
-            text = f"The rows form {count} groups of {sizes} rows"
+            text = f"The rows form {count} groups of {sizes} {of_rows}"
         columns: list[str] = []
         for name in self.distinguishing:
             if not any(_repeat(self.dependence, name, one) for one in columns):
