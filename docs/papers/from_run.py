@@ -14,7 +14,6 @@ import json
 import re
 import sys
 from collections.abc import Sequence
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -53,9 +52,9 @@ def rows(table: dict[str, Any]) -> list[str]:
     return lines
 
 
-def page(run: dict[str, Any], paper: str, day: str) -> str:
+def page(run: dict[str, Any], paper: str) -> str:
     """Return all tables of a run as Markdown."""
-    lines = [f"Output of `./run reproduce {paper}` ({day}): {run['summary']}", ""]
+    lines = [f"Output of `./run reproduce {paper}`: {run['summary']}", ""]
     for table in run["tables"]:
         lines += [f"**{table['title']}**", ""]
         if table["layout"]:
@@ -147,8 +146,7 @@ def main(runs: Path) -> None:
         run = json.loads((runs / paper / "tables.json").read_text(encoding="utf-8"))
         if run["quick"] or run["skipped"]:
             raise SystemExit(f"{paper} is not a full run")
-        day = date.fromtimestamp((runs / paper / "tables.json").stat().st_mtime).isoformat()
-        (HERE / "tables" / f"{paper}.md").write_text(page(run, paper, day), encoding="utf-8")
+        (HERE / "tables" / f"{paper}.md").write_text(page(run, paper), encoding="utf-8")
         if paper == "jenssen-2010":
             (HERE / "tables" / "comparison.md").write_text(comparison(run), encoding="utf-8")
         for name in names:

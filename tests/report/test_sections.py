@@ -157,7 +157,7 @@ def test_one_group_is_not_described_by_differences():
     assert groups.context()["groups"] is None
     one = replace(groups, requested=False, confidence=0.9)
     assert "form one group" in one.answer
-    assert "could not be determined" in replace(one, confidence=0.3).answer
+    assert "no clear groups" in replace(one, confidence=0.3).answer
     with raises(ValueError, "n_clusters=99", 60):
         analyze(as_table(blobs()), n_clusters=99)
 

@@ -86,7 +86,7 @@ class SpectralClustering(ClusterMixin, KernelEstimator):  # type: ignore[misc]
     diagonal matrix of its row sums. With ``kernel="auto"`` three neighbor graphs and k-means are
     compared on at most 2000 rows (``max_rows``). The graph with the lowest normalized cut on the
     mutual 10-neighbor graph is chosen, unless the cut of k-means is at most 1.5 times as large:
-    then there are no gaps that contradict compact clusters.
+    then the graphs have no clear gap.
 
     Parameters
     ----------

@@ -85,8 +85,8 @@ def unusual_cells(
     n_rows, n_cells : int
         Largest numbers of rows, and of cells per row.
     codes : mapping or None
-        Numbers that probably stand for missing values, by column. Such cells are listed first, and
-        the others are judged without them.
+        Numbers that are codes for missing values, by column. Such cells are listed first, and the
+        others are judged without them.
 
     Returns
     -------

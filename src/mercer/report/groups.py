@@ -134,7 +134,7 @@ class Groups(Section):
             if self.requested:
                 return "All rows are in one group, as requested."
             if self.is_uncertain:
-                return "Whether the rows form several groups could not be determined."
+                return "The rows form no clear groups."
             return "The rows form one group; there is no gap that divides them."
         if self.requested:
             text = f"The rows are divided into {count} groups of {sizes} {of_rows}, as requested"
@@ -382,9 +382,9 @@ def _repeat(dependence: ColumnDependence | None, first: str, second: str) -> boo
 
 
 def _map(table: Table) -> Map:
-    """Return two columns if there are no others, and otherwise principal components.
+    """Return the columns of a table of two numbers, and two principal components of other tables.
 
-    They are those of coordinates in which every column has the same variance.
+    The components are those of coordinates in which every column has the same variance.
     """
     rows = random_rows(table.n, _MAP_ROWS)
     names = list(table.columns)
